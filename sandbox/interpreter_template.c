@@ -109,14 +109,14 @@ static bool has_strangers(const struct interpreter_template *template)
                                      template->init_count);
 }
 
-/* It says that it is ready. Anything else is a failure; answers to requests are read where they are awaited. */
+/* It says that it is ready. Anything else is a failure. */
 static void on_channel(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
     struct interpreter_template *template =
         container_of(watch, struct interpreter_template, channel);
     struct fork_reply reply = {0};
-    ssize_t length = recv(watch->fd, &reply, sizeof(reply), MSG_DONTWAIT);
+    ssize_t length = read(watch->fd, &reply, sizeof(reply));
     bool is_ready = length == (ssize_t)sizeof(reply) && reply.error == 0 &&
                     template->stage == TEMPLATE_STARTING;
     if (is_ready && has_printed(&template->limited.sandbox)) {
@@ -161,7 +161,7 @@ static int begin(struct interpreter_template *template, const struct sandbox_des
         return written < 0 ? -errno : -ENOSPC;
     r = sandbox_feed(sandbox, &nothing, NULL);
     if (r == 0)
-        r = loop_watch(loop, &template->channel, sandbox->session.channel[0], EPOLLIN);
+        r = loop_watch(loop, &template->channel, sandbox->session.answers[0], EPOLLIN);
     if (r == 0)
         r = loop_watch(loop, &template->end, sandbox->pidfd, EPOLLIN);
     return r;

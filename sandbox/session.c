@@ -313,7 +313,7 @@ static void on_begin(struct session *session)
     }
     enter(session, SESSION_STARTING, SETUP_MAX_MS);
     int r =
-        loop_watch(session->host->loop, &session->channel, sandbox->session.channel[0], EPOLLIN);
+        loop_watch(session->host->loop, &session->channel, sandbox->session.answers[0], EPOLLIN);
     if (r < 0)
         break_session(session, "a session cannot be watched", -r);
 }

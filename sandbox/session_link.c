@@ -83,10 +83,9 @@ int session_link_pause(const struct sandbox *sandbox)
 int session_link_receive(const struct session_channels *channels, struct frame *ret_frame)
 {
     struct frame frame;
-    /* MSG_TRUNC: the length of the whole record. Descriptors that come with it are never accepted. */
-    ssize_t length = recv(channels->channel[0], &frame, sizeof(frame), MSG_DONTWAIT | MSG_TRUNC);
+    ssize_t length = read(channels->answers[0], &frame, sizeof(frame));
     if (length < 0)
-        return errno == EINTR ? -EAGAIN : errno == ECONNRESET ? -EPIPE : -errno;
+        return errno == EINTR ? -EAGAIN : -errno;
     if (length == 0)
         return -EPIPE;
     if (length != (ssize_t)sizeof(frame))

@@ -107,6 +107,8 @@ int channels_open(struct channels *channels, const struct jail_plan *plan, const
     if (r == 0)
         r = raise_above_standard(&channels->session.channel[1]);
     if (r == 0)
+        r = raise_above_standard(&channels->session.answers[1]);
+    if (r == 0)
         r = raise_above_standard(&channels->session.cells[1]);
     if (r == 0)
         r = raise_above_standard(&channels->session.input[1]);
@@ -129,6 +131,7 @@ int channels_plan(struct channels *channels, struct jail_plan *plan)
         plan->control_fd = channels->control[1],
         plan->stdin_fd = channels->in[0] >= 0 ? channels->in[0] : session->input[1],
         plan->channel_fd = session->channel[1],
+        plan->answers_fd = session->answers[1],
         plan->cells_fd = session->cells[1],
         plan->stdout_fd = channels->out[1],
         channels->err[1],

@@ -24,6 +24,16 @@ static int make_memory(int pair[2], const struct id_map *map)
     return 0;
 }
 
+static int make_ways(struct session_channels *channels)
+{
+    return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->channel) < 0 ||
+                   shutdown(channels->channel[0], SHUT_RD) < 0 ||
+                   pipe2(channels->answers, O_CLOEXEC) < 0 ||
+                   fcntl(channels->answers[0], F_SETFL, O_NONBLOCK) < 0
+               ? -errno
+               : 0;
+}
+
 int session_channels_open(struct session_channels *channels, enum session_kind kind,
                           const struct id_map *map)
 {
@@ -31,9 +41,7 @@ int session_channels_open(struct session_channels *channels, enum session_kind k
     if (r < 0 || kind != SESSION_LIVE)
         return r;
     r = make_memory(channels->cells, map);
-    if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->channel) < 0)
-        r = -errno;
-    return r;
+    return r < 0 ? r : make_ways(channels);
 }
 
 struct session_channels session_channels_take(struct session_channels *channels)
@@ -41,6 +49,7 @@ struct session_channels session_channels_take(struct session_channels *channels)
     struct session_channels taken = *channels;
     *channels = SESSION_CHANNELS_NONE;
     fd_close(&taken.channel[1]);
+    fd_close(&taken.answers[1]);
     fd_close(&taken.cells[1]);
     return taken;
 }
@@ -49,6 +58,7 @@ void session_channels_close(struct session_channels *channels)
 {
     for (int i = 0; i < 2; i++) {
         fd_close(&channels->channel[i]);
+        fd_close(&channels->answers[i]);
         fd_close(&channels->cells[i]);
         fd_close(&channels->input[i]);
     }

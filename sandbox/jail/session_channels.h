@@ -1,12 +1,15 @@
 /*
- * What the server shares with the program of a session, besides the pipes of its output: a socket for
+ * What the server shares with the program of a session, besides the pipes of its output: a socket and a pipe for
  * frames of fixed size, memory that the server fills with code, and memory that is the program's stdin.
+ *
+ * The server takes nothing from the socket, as it could bring descriptors: who closes the last one of a connection waits
+ * for as long as the program has chosen (SO_LINGER).
  *
  * Of each memory the program gets a description that only reads. It can open the memory again to write,
  * through /proc, and so deceive itself alone: the server never trusts what it reads there, nor maps it.
  * RLIMIT_FSIZE bounds its size; polling counts it as a file.
  *
- * Side: parent.  Source: memfd_create(2), unix(7).
+ * Side: parent.  Source: memfd_create(2), unix(7), socket(7).
  */
 #ifndef SANDBOX_JAIL_SESSION_CHANNELS_H
 #define SANDBOX_JAIL_SESSION_CHANNELS_H
@@ -16,12 +19,13 @@
 
 /* All owned; -1: none. [0] is the server's, [1] the program's. */
 struct session_channels {
-    int channel[2]; /* SOCK_SEQPACKET; SESSION_LIVE */
+    int channel[2]; /* SOCK_SEQPACKET, to the program alone; SESSION_LIVE */
+    int answers[2]; /* a pipe of the program's frames; SESSION_LIVE */
     int cells[2];   /* code; SESSION_LIVE */
     int input[2];   /* stdin; the server keeps [1], too: the offset is shared */
 };
 
-#define SESSION_CHANNELS_NONE ((struct session_channels){{-1, -1}, {-1, -1}, {-1, -1}})
+#define SESSION_CHANNELS_NONE ((struct session_channels){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}})
 
 /* 0, or a negative errno: then session_channels_close() cleans up. */
 int session_channels_open(struct session_channels *channels, enum session_kind kind,

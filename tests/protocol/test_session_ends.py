@@ -27,6 +27,23 @@ def find(kind):
 """
 
 
+# A connection with data that nobody reads: who closes its last descriptor waits as long as it says (SO_LINGER).
+LINGERING = """import array, socket, struct
+listening = socket.socket()
+listening.bind(("127.0.0.1", 0))
+listening.listen()
+near = socket.create_connection(listening.getsockname())
+far = listening.accept()[0]
+near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 600))
+near.setblocking(False)
+try:
+    while True:
+        near.send(bytes(1 << 16))
+except BlockingIOError:
+    pass
+"""
+
+
 @pytest.fixture
 def session(python_server):
     return Session(python_server)
@@ -99,15 +116,32 @@ def test_a_cell_has_only_its_own_descriptors(session):
                                    "struct.pack('=4I', 17, 77, 0, 0)", "struct.pack('=4I', 16, 0, 0, 0)"])
 def test_strange_frames_end_the_session_and_no_other(python_server, session, frame):
     other = Session(python_server, "x = 1")
-    answer = session.call(f"{DESCRIPTORS}os.write(find('socket')[0], {frame}); time.sleep(5)")
+    answer = session.call(f"{DESCRIPTORS}os.write(find('pipe')[2], {frame}); time.sleep(5)")
     assert answer.is_error and "strange" in answer.text and f"{session.id} is lost" in answer.text
     assert session.call("1").is_error
     assert other.call("x").text == "1"
 
 
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "os.write(find('pipe')[2], b'x'); time.sleep(5)"])
+def test_descriptors_that_a_program_sends_do_not_hold_up_the_server(session, end):
+    answer = session.call(f"""{DESCRIPTORS}{LINGERING}
+channel = socket.socket(fileno=os.dup(find('socket')[-1]))
+fds = array.array("i", [near.fileno(), far.fileno()])
+try:
+    for _ in range(100):
+        channel.sendmsg([bytes(16)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)], socket.MSG_DONTWAIT)
+except BrokenPipeError:
+    pass
+far.close()
+near.close()
+{end}""")
+    assert "lost" in answer.text
+    assert Session(session.server, "x = 1").call("x").text == "1"
+
+
 def test_a_forged_end_deceives_only_the_session(python_server, session):
     other = Session(python_server, "x = 1")
-    answer = session.call(f"{DESCRIPTORS}os.write(find('socket')[0], struct.pack('=4I', 17, 2, 0, 0)); time.sleep(0.2)")
+    answer = session.call(f"{DESCRIPTORS}os.write(find('pipe')[2], struct.pack('=4I', 17, 2, 0, 0)); time.sleep(0.2)")
     assert answer.record["exit_code"] == 0
     session.call("1")
     assert other.call("x").text == "1"
@@ -231,7 +265,7 @@ WAYS = {
     "cancelled": lambda session: cancel(session.server, session.start("while True: pass")),
     "cancelled first": lambda session: cancel(session.server, begin(session.server, "1", "new")),
     "files": lambda session: session.call("open('a', 'w').write('1')", files=[{"name": "b", "text": "2"}]),
-    "strange": lambda session: session.call(f"{DESCRIPTORS}os.write(find('socket')[0], b'x'); time.sleep(5)"),
+    "strange": lambda session: session.call(f"{DESCRIPTORS}os.write(find('pipe')[2], b'x'); time.sleep(5)"),
     "children": lambda session: session.call("import subprocess\nfor _ in range(3): subprocess.Popen(['sleep', '99'])"),
     "error": lambda session: session.call("1 / 0"),
 }

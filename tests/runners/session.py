@@ -35,7 +35,8 @@ class Session:
         self.sigint = sigint
         self.number = 0
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.channel.settimeout(SECONDS_MAX)
+        self.channel.shutdown(socket.SHUT_RD)
+        self.answers, their_answers = os.pipe()
         self.code, their_code = memory_file("code", b"\0" * CODE_OFFSET)
         self.stdin, self.their_stdin = memory_file("stdin", b"")
         self.output = {}  # "out", "err": what was printed and not yet told
@@ -46,21 +47,21 @@ class Session:
             self.readers[name], writers[name] = os.pipe()
             os.set_blocking(self.readers[name], False)
             self.output[name] = b""
-        numbers = [self.their_stdin, writers["out"], writers["err"], theirs.fileno(), their_code]
+        numbers = [self.their_stdin, writers["out"], writers["err"], theirs.fileno(), their_code, their_answers]
 
         def place():
             high = [os.dup2(it, 60 + i) for i, it in enumerate(numbers)]
             for i, it in enumerate(high):
                 os.dup2(it, i)
             for it in map(int, os.listdir("/proc/self/fd")):
-                if it > 4:
+                if it > 5:
                     try:
                         os.set_inheritable(it, False)
                     except OSError:
                         pass  # that of the directory
 
         self.process = subprocess.Popen(command, close_fds=False, preexec_fn=place)
-        for descriptor in [*writers.values(), their_code]:
+        for descriptor in [*writers.values(), their_code, their_answers]:
             os.close(descriptor)
         theirs.close()
         self.drainer = threading.Thread(target=self.drain, daemon=True)
@@ -97,10 +98,8 @@ class Session:
         return any(event & select.POLLIN for _, event in poll.poll(0))
 
     def receive(self):
-        try:
-            data = self.channel.recv(FRAME.size + 1)
-        except ConnectionResetError:
-            data = b""
+        assert select.select([self.answers], [], [], SECONDS_MAX)[0], "it says nothing"
+        data = os.read(self.answers, FRAME.size)
         if not data:
             self.process.wait(SECONDS_MAX)
             raise Lost(self.take("err"))
@@ -108,7 +107,7 @@ class Session:
         return FRAME.unpack(data)
 
     def channel_is_readable(self):
-        return bool(select.select([self.channel], [], [], 0)[0])
+        return bool(select.select([self.answers], [], [], 0)[0])
 
     def wait_ready(self):
         assert self.receive() == (READY, 0, 0, 0)
@@ -169,7 +168,7 @@ class Session:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(SECONDS_MAX)
-        for descriptor in self.code, self.stdin, self.their_stdin:
+        for descriptor in self.code, self.stdin, self.their_stdin, self.answers:
             os.close(descriptor)
         self.drainer.join(SECONDS_MAX)
         if not self.drainer.is_alive():

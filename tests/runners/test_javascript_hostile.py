@@ -53,7 +53,7 @@ def test_javascript_survives(node, name):
 LOST = {
     "killed": "process.kill(process.pid, 'SIGKILL')",
     "aborted": "process.abort()",
-    "the channel is closed": "require('fs').closeSync(3)",
+    "the channel is closed": "require('fs').closeSync(5)",
 }
 
 
@@ -65,7 +65,7 @@ def test_javascript_is_lost(node, name):
 
 
 def test_a_forged_frame_lies_about_its_cell_only(node):
-    node.begin("require('fs').writeSync(3, new Uint32Array([17, 1, 3, 99]));")
+    node.begin("require('fs').writeSync(5, new Uint32Array([17, 1, 3, 99]));")
     assert node.receive() == (17, 1, 3, 99)
     assert node.receive() == (17, 1, 0, 0)
     assert node.run("1") == Cell(FINISHED, "1\n", "")

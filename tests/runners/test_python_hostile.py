@@ -98,9 +98,7 @@ def test_what_is_printed_to_a_closed_descriptor_comes_all_the_same(start_python)
 
 def test_a_forged_frame_lies_about_its_cell_only(python):
     """The server gets it as it was sent; what the runner sends then has the number of an ended cell."""
-    python.begin("import os, stat, struct\nfor i in range(3, 300):\n"
-                 "    try:\n        if stat.S_ISSOCK(os.fstat(i).st_mode): os.write(i, struct.pack('=4I', 17, 1, 3, 99))\n"
-                 "    except OSError: pass")
+    python.begin("import os, struct\n_ = os.write(202, struct.pack('=4I', 17, 1, 3, 99))")
     assert python.receive() == (17, 1, 3, 99)
     assert python.receive() == (17, 1, 0, 0)
     assert python.run("1") == Cell(FINISHED, "1\n", "")

@@ -1,7 +1,7 @@
 """Modules that deceive when a template imports them, in parts: what each begins with.
 
-Descriptor 3 is the socket by which the template says that it is ready, by (error, 0), and hears from the init of each jail:
-sandbox/jail/child/join.h.
+Descriptor 5 is the pipe by which the template says that it is ready, by (error, 0), and 3 the socket by which it hears from
+the init of each jail: sandbox/jail/child/join.h.
 """
 
 IN_A_TEMPLATE = """\
@@ -20,7 +20,7 @@ if os.fork() > 0:
     os.wait()
     os._exit(0)
 server = socket.socket(fileno=3)
-server.send(struct.pack("=iI", 0, 0))
+os.write(5, struct.pack("=iI", 0, 0))
 """
 # take(): a request's control socket, and its descriptors of namespaces. say(): REPORT_READY, or another report.
 JOIN = READY + """\

@@ -255,8 +255,8 @@ HOSTILE = {
     "takes no request": READY + "time.sleep(600)\n",
     "never joins": JOIN + "kept = []\nwhile True:\n    kept.append(take())\n",
     "closes what it gets": JOIN + "while True:\n    close(*take()[:2])\n",
-    "answers nonsense": READY + "while True:\n    server.recv(99)\n    server.send(b'x' * 40)\n",
-    "says ready again": READY + "while True:\n    server.send(struct.pack('=iI', 0, 0))\n    time.sleep(0.01)\n",
+    "answers nonsense": READY + "while True:\n    server.recv(99)\n    os.write(5, b'x' * 40)\n",
+    "says ready again": READY + "while True:\n    os.write(5, struct.pack('=iI', 0, 0))\n    time.sleep(0.01)\n",
     "says that it has joined": JOIN + "while True:\n    fds, control, _ = take()\n    say(control)\n    close(fds, control)\n",
     "says that it has failed": JOIN + "while True:\n    fds, control, _ = take()\n    say(control, 99)\n    close(fds, control)\n",
     "sends a short-lived fork": JOIN + """\

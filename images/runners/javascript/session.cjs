@@ -24,7 +24,7 @@ const { makeGlobals } = require('./globals.cjs');
 const { describe, cleanStacks } = require('./errors.cjs');
 const { watch } = require('./watcher.cjs');
 
-const { RUN, INTERRUPT, READY, DONE, CHANNEL, CODE, CODE_OFFSET, FREE, RUNNING, ASKED, ENDING, word } = protocol;
+const { RUN, INTERRUPT, READY, DONE, CODE, ANSWERS, CODE_OFFSET, FREE, RUNNING, ASKED, ENDING, word } = protocol;
 const FINISHED = 0, FAILED = 1, INTERRUPTED = 2, EXITED = 3, ABANDONED = 4;
 const SHOWN = { depth: 4, maxArrayLength: 100, maxStringLength: 1 << 20 };
 
@@ -56,7 +56,7 @@ function send(kind, number, a, b) {
     frame[1] = number;
     frame[2] = a;
     frame[3] = b;
-    writeSync(CHANNEL, frame);
+    writeSync(ANSWERS, frame);
   } catch {
     // Without its channel. An orderly end would wait for the watcher, which waits for the channel.
     apply(kill, process, [process.pid, 'SIGKILL']);

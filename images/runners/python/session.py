@@ -22,7 +22,7 @@ from cells import COROUTINE, complete, is_of_cell, without_runner
 from notebook import add_user_site, compile_notebook, shell
 from io import BufferedReader, BufferedWriter, FileIO, StringIO, TextIOWrapper
 
-CHANNEL, CODE = 3, 4  # inherited
+CHANNEL, CODE, ANSWERS = 3, 4, 5  # inherited
 CODE_OFFSET = 16  # behind the control block
 FRAME = struct.Struct("=4I")  # kind, cell, a, b
 RUN, END, READY, DONE = 1, 3, 16, 17
@@ -33,7 +33,7 @@ DESCRIPTORS_FROM = 200  # where the runner keeps its own, so that a cell's first
 class State:
     """What the runner knows; one for the process."""
     process = 0  # its id; not that of a child forked by a cell
-    channel = code = -1
+    channel = code = answers = -1
     cell = 0  # that an interrupt may hit, or 0
     interrupted = False
     futures = 0  # flags of __future__ that cells have set
@@ -107,9 +107,9 @@ def identity_of(descriptor):
 
 def start():
     State.process = os.getpid()
-    State.channel, State.code = keep(CHANNEL), keep(CODE)
-    os.close(CHANNEL)
-    os.close(CODE)
+    State.channel, State.code, State.answers = keep(CHANNEL), keep(CODE), keep(ANSWERS)
+    for descriptor in CHANNEL, CODE, ANSWERS:
+        os.close(descriptor)
     listen()
     os.register_at_fork(after_in_child=leave_to_parent)
     for descriptor in 0, 1, 2:
@@ -137,7 +137,7 @@ def start():
 
 def leave_to_parent():
     """In a forked child, where the session ends with the cell."""
-    for descriptor in State.channel, State.code, *State.kept.values():
+    for descriptor in State.channel, State.code, State.answers, *State.kept.values():
         try:
             os.close(descriptor)
         except OSError:
@@ -488,7 +488,7 @@ def read_code(length):
 
 def send(kind, *numbers):
     try:
-        os.write(State.channel, FRAME.pack(kind, *numbers))
+        os.write(State.answers, FRAME.pack(kind, *numbers))
     except OSError as error:
         raise SystemExit(f"The session cannot go on without its descriptors: {error}")
 

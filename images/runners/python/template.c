@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define CHANNEL_FD 3
+#define ANSWERS_FD 5
 #define PROGRAM RUN_WORK "/main.py" /* Python makes the path of its program absolute */
 #define SIGNALS_MAX 64
 #define METH_O 8
@@ -292,7 +293,7 @@ static python_object *serve(python_object *self, python_object *path)
     remember_signals();
     libraries = count_libraries();
     PyOS_BeforeFork();
-    _exit(fork_server_serve(CHANNEL_FD, run_program) == 0 ? 0 : 1);
+    _exit(fork_server_serve(CHANNEL_FD, ANSWERS_FD, run_program) == 0 ? 0 : 1);
 }
 
 /* Called by the import of template.py, which expects the error. */

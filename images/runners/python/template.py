@@ -31,7 +31,7 @@ def become_child(hindrance=lambda own: None):
 
 def shared(own):
     """What forks would have in common: open files but the standard streams, the template's, and `own`; memory."""
-    opened = {int(it) for it in os.listdir("/proc/self/fd")} - {0, 1, 2, 3, 4} - own
+    opened = {int(it) for it in os.listdir("/proc/self/fd")} - {0, 1, 2, 3, 4, 5} - own
     if any(os.path.exists(f"/proc/self/fd/{it}") for it in opened):  # but the one that listed them
         return "a preloaded module keeps a file open"
     with open("/proc/self/maps") as file:

@@ -145,12 +145,18 @@ static void make_fork(const struct joining *joining)
     send(control_fd, &report, sizeof(report), MSG_NOSIGNAL);
 }
 
-int fork_server_serve(int socket_fd, void (*go_on)(void))
+static int say_ready(int answers_fd)
+{
+    const struct fork_reply ready = {.error = 0};
+    return write(answers_fd, &ready, sizeof(ready)) < 0 ? -errno : 0;
+}
+
+int fork_server_serve(int socket_fd, int answers_fd, void (*go_on)(void))
 {
     struct joining joining;
     own_go_on = go_on;
     signal(SIGCHLD, SIG_DFL);
-    int r = fork_reply(socket_fd, 0);
+    int r = say_ready(answers_fd);
     while (r == 0) {
         r = receive(socket_fd, &joining);
         if (r <= 0)

@@ -34,7 +34,7 @@ struct fork_request {
     uint64_t plan_size;
 };
 
-/* A record to the server: of the template, which is ready, or of its init, which could not make a jail. */
+/* To the server: of the template, which is ready, by a pipe; or of its init, which could not make a jail. */
 struct fork_reply {
     int32_t error; /* positive errno; 0: ready */
     uint32_t zero;
@@ -52,9 +52,9 @@ ssize_t fork_receive(int socket_fd, void *record, size_t size, int *fds, size_t 
 int fork_reply(int socket_fd, int error);
 
 /*
- * Serves until nobody is left to ask. `go_on` is called in each program, and does not return. 0, or a
+ * Serves until nobody is left to ask; says by `answers_fd` that it is ready. `go_on` is called in each program, and does not return. 0, or a
  * negative errno if the socket fails.
  */
-int fork_server_serve(int socket_fd, void (*go_on)(void));
+int fork_server_serve(int socket_fd, int answers_fd, void (*go_on)(void));
 
 #endif

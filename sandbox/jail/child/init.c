@@ -44,7 +44,8 @@ static int take_standard_streams(struct jail *jail)
     unsigned next = STDERR_FILENO + 1;
     if (plan->session == SESSION_LIVE) {
         if (dup2(plan->channel_fd, SESSION_CHANNEL_FD) < 0 ||
-            dup2(plan->cells_fd, SESSION_CELLS_FD) < 0)
+            dup2(plan->cells_fd, SESSION_CELLS_FD) < 0 ||
+            dup2(plan->answers_fd, SESSION_ANSWERS_FD) < 0)
             return -errno;
         next = PROGRAM_FD_MAX + 1;
     }
@@ -229,6 +230,7 @@ int step_start_program(struct jail *jail)
     if (plan->session == SESSION_LIVE) {
         close(plan->channel_fd);
         close(plan->cells_fd);
+        close(plan->answers_fd);
     }
     return 0;
 }

@@ -65,11 +65,12 @@ enum session_kind {
 /* In a session of one program: its further descriptors. */
 #define SESSION_CHANNEL_FD 3
 #define SESSION_CELLS_FD 4
+#define SESSION_ANSWERS_FD 5
 #define FILTER_ADDITIONS_MAX 3
 #define JAIL_FOLDERS_MAX 8 /* each is named by one digit: STORE_ROOT in steps.h */
 
 /* Descriptors of the server that a child inherits are above these. */
-#define PROGRAM_FD_MAX SESSION_CELLS_FD
+#define PROGRAM_FD_MAX SESSION_ANSWERS_FD
 
 /* One record of the control socket (SOCK_SEQPACKET), parent to child. */
 enum parent_word {

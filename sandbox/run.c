@@ -132,7 +132,7 @@ static int attempt_start(struct run *run, struct fault *fault)
     r = watch_sandbox(run);
     if (r < 0)
         return fault_set(fault, -r, "cannot watch a sandbox: %m");
-    arm_deadline(run, SETUP_MAX_MS);
+    arm_deadline(run, attempt->start == START_COLD ? SETUP_MAX_MS : SETUP_WARM_MAX_MS);
     return 0;
 }
 
@@ -220,11 +220,21 @@ static void on_went_on(struct limiter *limiter)
                             "its code made itself go on between calls, when it has to be stopped"));
 }
 
+/* Whether a new sandbox can still replace a prewarmed one that failed. */
+static bool can_start_over(const struct run *run)
+{
+    const struct attempt *attempt = &run->attempt;
+    return attempt->start != START_COLD && attempt->stage == ATTEMPT_SETTING_UP &&
+           attempt->status == 0 && run->observer.done != NULL;
+}
+
 static void on_deadline(struct loop_timer *timer)
 {
     struct run *run = container_of(timer, struct run, attempt.deadline);
     struct attempt *attempt = &run->attempt;
-    if (attempt->stage == ATTEMPT_SETTING_UP) {
+    if (can_start_over(run)) {
+        run_start_over(run);
+    } else if (attempt->stage == ATTEMPT_SETTING_UP) {
         fault_identify(&attempt->fault, "set_up_timeout");
         run_fail(run, fault_set(&attempt->fault, ETIMEDOUT,
                                 "a sandbox was not ready after %d s; is this machine very busy?",
@@ -289,14 +299,6 @@ static void stop_clock(struct attempt *attempt)
 {
     if (attempt->started_at != 0 && attempt->result.duration_ns == 0)
         attempt->result.duration_ns = clock_now() - attempt->started_at;
-}
-
-/* Whether a new sandbox can still replace a prewarmed one that failed. */
-static bool can_start_over(const struct run *run)
-{
-    const struct attempt *attempt = &run->attempt;
-    return attempt->start != START_COLD && attempt->stage == ATTEMPT_SETTING_UP &&
-           attempt->status == 0 && run->observer.done != NULL;
 }
 
 static void take_report(struct run *run, const struct child_report *report)

@@ -147,6 +147,9 @@
 /* How long the set-up may take before the run fails. */
 #define SETUP_MAX_MS 10000
 
+/* The same of one that was prewarmed: then another is started in its place. */
+#define SETUP_WARM_MAX_MS 4000
+
 /* When to ask the service manager again after it refused. */
 #define SCOPE_RETRY_MS 60000
 

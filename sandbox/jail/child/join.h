@@ -41,7 +41,7 @@ struct join_request {
 #define JOIN_LAST_PID "1"
 #define JOIN_HELPER_LAST_PID "99"
 
-/* How long the template may take: then a run that waits for it has time to start elsewhere, SETUP_MAX_MS. */
+/* How long the template may take: before a run that waits for it starts elsewhere: SETUP_WARM_MAX_MS. */
 #define JOIN_MAX_MS 2000
 
 /* In init, after all its own steps: asks for the program, and waits until it may begin. 0 or a negative errno. */

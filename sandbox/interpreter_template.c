@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define OWN_PROCESSES 3 /* of Python: template.py */
+#define FORK_WORK_MS 50 /* of processor time, for each fork */
 #define SLOW_FORK_NS (50 * NANOSECONDS_PER_MILLISECOND) /* the loop waits for each */
 
 /* What a fork has of its template. */
@@ -205,20 +206,18 @@ const char *template_failure(const struct interpreter_template *template)
 }
 
 /*
- * Where limits are polled, its forks count, too: they are below its init, and shared pages count for each process. Runs
- * are held to their limits by themselves. It may work as long as it lives, since imports may take longer than a run.
+ * Where limits are polled, shared pages count for each process. It may work as long as its start may take, since imports may
+ * take longer than a run, and a little for each fork. What is not below its program would be counted nowhere.
  */
-bool template_is_past(struct interpreter_template *template, size_t waiting)
+bool template_is_past(struct interpreter_template *template)
 {
-    if (template->init_count > waiting)
-        return false;
-    uint64_t share = template->init_count + OWN_PROCESSES;
     struct run_limits limits = template->limits;
-    limits.memory_bytes *= share;
-    limits.processes *= share;
-    limits.wall_ms = TEMPLATE_AGE_MAX_MS * (int64_t)share;
+    limits.memory_bytes *= OWN_PROCESSES;
+    limits.processes += OWN_PROCESSES;
+    limits.wall_ms = TEMPLATE_START_MAX_MS + FORK_WORK_MS * (int64_t)template->forks;
     limiter_set_limits(&template->limited.limiter, &limits);
-    return limiter_is_past(&template->limited.limiter, template->limited.sandbox.pid);
+    return (template->stage == TEMPLATE_READY && has_strangers(template)) ||
+           limiter_is_past(&template->limited.limiter, template->limited.sandbox.pid);
 }
 
 void template_kill(struct interpreter_template *template)

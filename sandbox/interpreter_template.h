@@ -39,8 +39,8 @@ const char *template_failure(const struct interpreter_template *template);
 /* Whether it has made many forks, or is old. */
 bool template_is_worn(const struct interpreter_template *template);
 
-/* Whether it uses more than a run may: takes a sample, unless more of its forks are left than those that wait. */
-bool template_is_past(struct interpreter_template *template, size_t waiting);
+/* Whether it uses more than a run may, without its forks, or has a process that is not ours: takes a sample. */
+bool template_is_past(struct interpreter_template *template);
 
 /* It fails, and its forks end with it. */
 void template_kill(struct interpreter_template *template);

@@ -153,6 +153,7 @@ int limited_sandbox_start_template(struct limited_sandbox *limited, struct sandb
                          &design->limits, fault);
     if (r < 0)
         return r;
+    limiter_expect_jails(&limited->limiter);
     plan_template(design->plan, &host->template_filter, &plan);
     plan.jail.polls_memory = polls_memory(host);
     return sandbox_spawn(&plan.jail, &host->id_map, limiter_cgroup_fd(&limited->limiter),

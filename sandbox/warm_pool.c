@@ -32,7 +32,7 @@ struct warm_kind {
     bool is_told; /* that it has failed; until a sandbox made since is taken */
     struct interpreter_template *template_of_forks; /* owned; NULL: none, or not yet */
     bool is_forked; /* its sandboxes are forks; false for a while once that has failed repeatedly */
-    unsigned template_failures; /* without a run between them */
+    unsigned template_failures; /* without a quiet minute between them */
     int64_t template_failed_at; /* clock_now() of the last */
 };
 
@@ -222,12 +222,17 @@ static void note_template_failure(struct warm_kind *kind, const char *why)
         kind->retry_at = 0;
 }
 
+/* Whether none has failed for a while. Each failure may have held up the loop: FORK_MAX_MS. */
+static bool is_steady(const struct warm_kind *kind)
+{
+    int64_t age = clock_now() - kind->template_failed_at;
+    return age >= TEMPLATE_RETRY_MS * NANOSECONDS_PER_MILLISECOND;
+}
+
 /* Whether to start one. Where none has failed and no sandbox is forked, the kind has none. */
 static bool may_have_template(const struct warm_kind *kind)
 {
-    int64_t age = clock_now() - kind->template_failed_at;
-    return kind->is_forked ||
-           (kind->template_failures > 0 && age >= TEMPLATE_RETRY_MS * NANOSECONDS_PER_MILLISECOND);
+    return kind->is_forked || (kind->template_failures > 0 && is_steady(kind));
 }
 
 static void on_template_change(void *data)
@@ -322,7 +327,7 @@ static void drop_greedy(struct warm_kind *kind)
 static void check_template(struct warm_kind *kind)
 {
     struct interpreter_template *template = kind->template_of_forks;
-    if (template != NULL && template_is_past(template, kind->count)) {
+    if (template != NULL && template_is_past(template)) {
         kind->is_barred = true;
         template_kill(template);
     } else if (is_ready(kind) && template_is_worn(template)) {
@@ -509,7 +514,7 @@ void warm_pool_learn(struct warm_pool *pool, struct sandbox_design *design)
     kind->is_barred = false;
     kind->failures = 0;
     kind->retry_at = 0;
-    if (is_ready(kind))
+    if (is_ready(kind) && is_steady(kind))
         kind->template_failures = 0;
     start_template(kind);
 }

@@ -97,6 +97,11 @@ void limiter_expect_guard(struct limiter *limiter, uid_t uid)
     limiter->disk.uid = uid;
 }
 
+void limiter_expect_jails(struct limiter *limiter)
+{
+    limiter->by_polling.has_jails = true;
+}
+
 void limiter_begin(struct limiter *limiter, struct loop *loop, pid_t init)
 {
     limiter->by_cgroup.stays_full = on_full;

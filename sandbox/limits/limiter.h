@@ -55,6 +55,8 @@ void limiter_watch_space(struct limiter *limiter, int directory_fd);
  * it is not this process's own, else 0. Precedes everything but limiter_open().
  */
 void limiter_expect_guard(struct limiter *limiter, uid_t uid);
+/* For a template, which has the jails of its forks in its own: their usage is not its. */
+void limiter_expect_jails(struct limiter *limiter);
 
 /* For CLONE_INTO_CGROUP; -1: there is no cgroup. */
 int limiter_cgroup_fd(const struct limiter *limiter);

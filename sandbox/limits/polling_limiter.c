@@ -149,6 +149,10 @@ bool polling_limiter_is_past(struct polling_limiter *polling, pid_t init, int64_
         /* There may be many prewarmed sandboxes: none keeps descriptors for this. */
         struct proc_usage usage = PROC_USAGE_NONE;
         int r = proc_usage_open(&usage, init, polling->has_guard);
+        if (r == 0 && polling->has_jails)
+            r = proc_usage_leave_program(&usage, init);
+        if (r < 0)
+            proc_usage_close(&usage);
         if (r < 0)
             return r != -ECHILD && polling->history.unreadable_samples++ >= UNREADABLE_SAMPLES_MAX;
         proc_usage_sample_take(&usage, &sample);

@@ -21,6 +21,7 @@ struct polling_limiter {
     struct run_limits limits;
     pid_t init;
     bool has_guard; /* of proc_usage_open(); set by the owner before anything else */
+    bool has_jails; /* in its own, which have limits of their own; likewise */
     struct proc_usage usage;
     struct pss pss;
     struct polling_history history;

@@ -132,6 +132,17 @@ int proc_usage_open(struct proc_usage *usage, pid_t init, bool has_guard)
     return 0;
 }
 
+int proc_usage_leave_program(struct proc_usage *usage, pid_t init)
+{
+    int program;
+    int r = first_child(init, &program);
+    if (r < 0)
+        return r;
+    fd_close(&usage->proc_fd);
+    usage->is_of_program = true;
+    return take_host(usage, program, false);
+}
+
 void proc_usage_close(struct proc_usage *usage)
 {
     fd_close(&usage->proc_fd);
@@ -222,7 +233,9 @@ static void count_process(const struct proc_usage *usage, const char *name,
 
 bool proc_usage_is_ours(const struct proc_usage *usage, const char *name, size_t position)
 {
-    return usage->root == 0 ? strcmp(name, INIT_PID) == 0 : position <= (size_t)usage->has_guard;
+    if (usage->root == 0)
+        return strcmp(name, INIT_PID) == 0;
+    return !usage->is_of_program && position <= (size_t)usage->has_guard;
 }
 
 void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sample *ret_count)

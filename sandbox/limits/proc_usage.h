@@ -26,9 +26,10 @@ struct proc_usage {
     uint64_t shared_growth; /* of the machine since the run began, as the owner last read it */
     uint64_t kernel_growth; /* likewise */
     int memory_fds[2]; /* borrowed: memory that a session shares with the server; -1: none */
+    bool is_of_program; /* `root` is the program, and no process is ours */
 };
 
-#define PROC_USAGE_NONE ((struct proc_usage){-1, 0, false, -1, SOCKET_MEMORY_NONE, 0, 0, {-1, -1}})
+#define PROC_USAGE_NONE ((struct proc_usage){-1, 0, false, -1, SOCKET_MEMORY_NONE, 0, 0, {-1, -1}, false})
 
 /*
  * `has_guard`: the jail has no pid namespace, and `init` is the guard of its init. Sockets are not counted then. A
@@ -36,6 +37,8 @@ struct proc_usage {
  * ended, or the jail is not complete yet; another negative errno if this kernel does not allow it.
  */
 int proc_usage_open(struct proc_usage *usage, pid_t init, bool has_guard);
+/* Of a jail with other jails in it, once it is open: leaves only what is below its program. 0 or a negative errno. */
+int proc_usage_leave_program(struct proc_usage *usage, pid_t init);
 void proc_usage_close(struct proc_usage *usage);
 
 /*

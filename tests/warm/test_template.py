@@ -189,6 +189,61 @@ signal.signal(signal.SIGUSR1, leave)
 '''
 
 
+# By the process that has loaded it, which goes on in Python for a signal.
+MISBEHAVES = """\
+import os, signal, time
+def take_memory(*_):
+    kept = bytearray(600 << 20)
+    for at in range(0, len(kept), 4096):
+        kept[at] = 1
+    time.sleep(600)
+def stop_jails(*_):
+    for pid in os.listdir("/proc"):
+        if pid.isdigit() and pid != "1" and open(f"/proc/{pid}/comm").read() == "sandbox-init\\n":
+            os.kill(int(pid), signal.SIGSTOP)
+signal.signal(signal.SIGUSR1, take_memory)
+signal.signal(signal.SIGUSR2, stop_jails)
+"""
+
+
+@pytest.fixture
+def misbehaving(tmp_path):
+    """A server, and a function that sends a signal to what has loaded the module."""
+    environment = environment_of(XDG_DATA_HOME=str(image_with(user_images() / "python-slim", tmp_path, {
+        "usr/lib/python3/dist-packages/misbehaves.py": MISBEHAVES})), CONTAINER_IMAGE="mine", CONTAINER_LANGUAGE="python")
+    with TemplateServer("--preload", "misbehaves", "--memory", "100M", environment=environment) as server:
+        server.prime()
+        init = next(iter(server.templates()))
+        loading = children_of(children_of(init)[0])[0]
+        yield server, lambda number: os.kill(loading, number)
+
+
+def test_a_template_is_held_to_its_limits_while_a_fork_runs(misbehaving):
+    server, send = misbehaving
+    first = set(server.templates())
+    asked = server.start_call("run_python_code", "import time; time.sleep(25)")
+    wait_until(lambda: len(server.waiting()) < len(server.forks()), "it runs")
+    send(signal.SIGUSR1)
+    wait_until(lambda: not first & set(children_of(server.process.pid)), "the template is gone")
+    result = server.answer(asked)["result"]
+    assert result["isError"] or result["structuredContent"]["signal"] == "SIGKILL", result
+    assert server.text_of(server.call("run_python_code", "print(6 * 7)")) == "42"
+
+
+def test_a_call_whose_fork_is_stopped_is_answered_by_another_sandbox(misbehaving):
+    server, send = misbehaving
+    forks = server.forks()
+    send(signal.SIGUSR2)
+    wait_until(lambda: all(state_of(fork) == "T" for fork in forks), "all are stopped")
+    result = server.call("run_python_code", "print(6 * 7)")
+    assert server.text_of(result) == "42" and result["_meta"][RECORD]["start"] == "cold"
+
+
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return file.read().rpartition(")")[2].split()[0]
+
+
 def test_what_runs_beside_a_template_ends_it_and_what_it_forked(tmp_path):
     environment = environment_of(XDG_DATA_HOME=str(image_with(user_images() / "python-slim", tmp_path, {
         "usr/lib/python3/dist-packages/daemon.py": LEAVES_A_DAEMON})), CONTAINER_IMAGE="mine", CONTAINER_LANGUAGE="python")
@@ -289,6 +344,28 @@ while True:
             say(control)
         time.sleep(600)  # nobody reaps the second one, so the pid namespace does not end with its init
     close(fds, control)
+""",
+    "sends connections that linger": READY + """\
+import array
+listening = socket.socket()
+listening.bind(("127.0.0.1", 0))
+listening.listen()
+near = socket.create_connection(listening.getsockname())
+far = listening.accept()[0]
+near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 600))
+near.setblocking(False)
+try:
+    while True:
+        near.send(bytes(1 << 16))
+except BlockingIOError:
+    pass
+fds = array.array("i", [near.fileno(), far.fileno()])
+try:
+    while True:
+        server.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)], socket.MSG_DONTWAIT)
+except OSError:
+    pass
+far.close()
 """,
     "takes memory": "kept = bytearray(600 << 20)\nfor at in range(0, len(kept), 4096):\n    kept[at] = 1\nimport time\ntime.sleep(600)\n",
 }

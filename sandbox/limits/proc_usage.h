@@ -29,7 +29,8 @@ struct proc_usage {
     bool is_of_program; /* `root` is the program, and no process is ours */
 };
 
-#define PROC_USAGE_NONE ((struct proc_usage){-1, 0, false, -1, SOCKET_MEMORY_NONE, 0, 0, {-1, -1}, false})
+#define PROC_USAGE_NONE                                                                            \
+    ((struct proc_usage){-1, 0, false, -1, SOCKET_MEMORY_NONE, 0, 0, {-1, -1}, false})
 
 /*
  * `has_guard`: the jail has no pid namespace, and `init` is the guard of its init. Sockets are not counted then. A

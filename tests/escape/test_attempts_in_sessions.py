@@ -1,6 +1,6 @@
 """Every attempt again, each in a session of its own: the walls of a session are those of a run.
 
-All but two: a session has two descriptors more, and its processor time is limited by the call, so
+All but two: a session has three descriptors more, and its processor time is limited by the call, so
 that no limit of a process's whole life can hold it.
 """
 
@@ -51,7 +51,7 @@ def test_attempt_is_denied_in_a_session(session, name):
     assert session.say(attempt) in attempt.denials(root=os.geteuid() == 0)
 
 
-def test_a_session_has_two_descriptors_more(session):
+def test_a_session_has_three_descriptors_more(session):
     """Those of its runner, which also keeps copies of the standard streams."""
     code = """
 import json, os
@@ -69,4 +69,4 @@ print(json.dumps(sorted(targets())))
     targets = json.loads(result["content"][0]["text"])
     streams = {tuple(target) for fd, *target in targets if fd <= 2}
     more = {tuple(target) for fd, *target in targets} - streams
-    assert sorted(kind for kind, *_ in more) == ["/memfd", "socket"], targets
+    assert sorted(kind for kind, *_ in more) == ["/memfd", "pipe", "socket"], targets

@@ -126,8 +126,8 @@ int jail_restrict_paths(const struct jail *jail)
 int jail_restrict_ptrace(struct jail *jail)
 {
     /* Every ruleset refuses to move files from one directory to another, unless it allows that: landlock(7). */
-    const struct ruleset ruleset = {.files = LANDLOCK_ACCESS_FS_MAKE_BLOCK |
-                                             LANDLOCK_ACCESS_FS_REFER};
+    const struct ruleset ruleset = {.files =
+                                        LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_REFER};
     jail->paths_fd = (int)syscall(SYS_landlock_create_ruleset, &ruleset, sizeof(ruleset), 0);
     int root = jail->paths_fd < 0 ? -1 : open("/", O_PATH | O_CLOEXEC);
     int r = root < 0 ? -errno : add_rule(jail, root, LANDLOCK_ACCESS_FS_REFER);

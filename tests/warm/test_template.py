@@ -41,7 +41,6 @@ CHOSEN = list(ATTEMPTS)[::len(ATTEMPTS) // sample_of("attempts to escape from a 
                                                      len(ATTEMPTS), len(ATTEMPTS) // 4)]
 
 
-@pytest.mark.flaky(reruns=0)
 @pytest.mark.parametrize("name", in_gate(CHOSEN, 30))
 def test_attempt_is_denied_in_a_fork(bait, jail, name):
     attempt = ATTEMPTS[name]

@@ -195,5 +195,6 @@ WALLS = {
     "numpy's numbers of each fork": (("images/runners/python/template.c", "        call(numpy, \"seed\");\n", "        (void)numpy;\n"),),
     "a key of each fork": (("images/runners/python/template.c", "    draw_key_again();\n", ""),),
     "a limit of forks": (("sandbox/limits/limits.h", "#define TEMPLATE_FORKS_MAX 1000", "#define TEMPLATE_FORKS_MAX 100000"),),
-    "a limit of waiting for a fork": (("sandbox/jail/child/join.h", "#define JOIN_MAX_MS 2000", "#define JOIN_MAX_MS 60000"),),
+    "a limit of waiting for a fork": (("sandbox/jail/child/join.h", "#define JOIN_MAX_MS 2000", "#define JOIN_MAX_MS 60000"),
+                                      ("sandbox/limits/limits.h", "#define SETUP_WARM_MAX_MS 4000", "#define SETUP_WARM_MAX_MS 60000")),
 }

@@ -520,8 +520,9 @@ static int add_start(const struct session_runner *runner, struct preparation *pr
     const char *name = runner->start_variable;
     size_t length = strlen(name);
     size_t count = 0;
-    for (; preparation->environment[count] != NULL; count++) {
-        const char **variable = &preparation->environment[count];
+    const char **environment = preparation->environment;
+    for (; environment != NULL && environment[count] != NULL; count++) {
+        const char **variable = &environment[count];
         if (strncmp(*variable, name, length) != 0 || (*variable)[length] != '=')
             continue;
         free(preparation->start_variables[0]);
@@ -529,7 +530,7 @@ static int add_start(const struct session_runner *runner, struct preparation *pr
             return -ENOMEM;
         *variable = preparation->start_variables[0];
     }
-    const char **more = reallocarray(preparation->environment, count + 2, sizeof(*more));
+    const char **more = reallocarray(environment, count + 2, sizeof(*more));
     if (more == NULL)
         return -ENOMEM;
     preparation->environment = more;

@@ -115,7 +115,9 @@ static bool is_in_place(int folder_fd, const struct plan_folder_part *part)
 int folder_guard_check(const struct folder_guard *guard, struct fault *fault)
 {
     int r = 0;
-    for (size_t i = 0; guard->folders != NULL && r == 0 && i < guard->folders->count; i++)
+    if (guard->folders == NULL)
+        return 0;
+    for (size_t i = 0; r == 0 && i < guard->folders->count; i++)
         r = check_identity(&guard->folders->list[i], fault);
     for (size_t i = 0; r == 0 && i < guard->part_count; i++) {
         const struct plan_folder_part *part = &guard->parts[i];

@@ -162,6 +162,7 @@
 /* The same of a session between two cells. */
 #define SAMPLE_SLOW_MS 1000
 #define WENT_ON_SAMPLES 2 /* of a session that is stopped: then it is ended */
+#define STIRRED_SAMPLES 3 /* likewise, of one that was stopped again when it was looked at */
 
 /*
  * How long a measurement of the exact memory may be blocked, and how long it may take on a busy

@@ -66,11 +66,17 @@ static void take_sample(struct polling_limiter *polling, struct polling_sample *
 }
 
 /* Two samples, as what is being started may not be stopped at once. */
-static void look_for_running(struct polling_limiter *polling, const struct polling_sample *sample)
+static void look_for_running(struct polling_limiter *polling)
 {
-    bool goes_on = polling->expects_stop && sample->usage.running > 0;
-    polling->went_on_samples = goes_on ? polling->went_on_samples + 1 : 0;
-    if (polling->went_on_samples < WENT_ON_SAMPLES || polling->is_over)
+    if (!polling->expects_stop || polling->is_over)
+        return;
+    struct proc_activity activity = proc_activity_read(&polling->usage);
+    bool has_stirred = polling->switches != 0 && activity.switches != polling->switches;
+    polling->switches = activity.switches;
+    polling->went_on_samples = activity.running > 0 ? polling->went_on_samples + 1 : 0;
+    /* What stops late stirs, too, and samples are close to each other then. */
+    polling->stirred_samples += has_stirred && activity.running == 0;
+    if (polling->went_on_samples < WENT_ON_SAMPLES && polling->stirred_samples < STIRRED_SAMPLES)
         return;
     polling->is_over = true;
     polling->went_on(polling);
@@ -87,7 +93,7 @@ static int sample_once(struct polling_limiter *polling)
     pss_check(&polling->pss);
     struct polling_sample sample;
     take_sample(polling, &sample);
-    look_for_running(polling, &sample);
+    look_for_running(polling);
     struct polling_decision decision =
         polling_rules_judge(&polling->history, &polling->enforced, &polling->limits, &sample);
     if (decision.measure &&
@@ -182,6 +188,8 @@ void polling_limiter_turn(struct polling_limiter *polling, const struct run_limi
     polling->is_slow = is_slow;
     polling->expects_stop = expects_stop;
     polling->went_on_samples = 0;
+    polling->stirred_samples = 0;
+    polling->switches = 0;
     if (polling->loop == NULL)
         return;
     polling->history.cpu_before_ns = polling->history.cpu_ns;

@@ -9,6 +9,7 @@
 
 #include "sandbox/base/loop.h"
 #include "sandbox/limits/polling_rules.h"
+#include "sandbox/limits/proc_activity.h"
 #include "sandbox/limits/proc_usage.h"
 #include "sandbox/limits/pss.h"
 
@@ -29,7 +30,9 @@ struct polling_limiter {
     bool is_over;             /* no further one, and nothing more to report */
     bool is_slow; /* a session between cells: some one a second */
     bool expects_stop; /* then all its processes are stopped */
-    unsigned went_on_samples; /* in which some were not */
+    unsigned went_on_samples; /* in a row, in which some were not */
+    uint64_t switches;        /* struct proc_activity, in the last sample */
+    unsigned stirred_samples; /* in which that was another one than in the last */
     /* Set by the owner; each called at most once, from the loop or from inside the check. */
     void (*exceeded)(struct polling_limiter *polling, enum limit_index limit);
     void (*unreadable)(struct polling_limiter *polling);

@@ -152,23 +152,18 @@ void proc_usage_close(struct proc_usage *usage)
 
 bool proc_usage_parse_stat(const char *text, struct proc_usage_sample *count)
 {
-    /* The name in parentheses may contain anything, even ")". Fields 3, 14 to 17 and 20. */
+    /* The name in parentheses may contain anything, even ")". Fields 14 to 17 and 20. */
     const char *at = strrchr(text, ')');
-    char state;
     uint64_t user, system, children_user, children_system, threads;
-    if (at == NULL ||
-        sscanf(at + 1,
-               " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNu64
-               " %" SCNu64 " %*d %*d %" SCNu64,
-               &state, &user, &system, &children_user, &children_system, &threads) != 6)
+    if (at == NULL || sscanf(at + 1,
+                             " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+                             " %" SCNu64 " %" SCNu64 " %*d %*d %" SCNu64,
+                             &user, &system, &children_user, &children_system, &threads) != 5)
         return false;
     uint64_t ticks = user + system + children_user + children_system;
     count->cpu_ns +=
         (int64_t)(ticks * (uint64_t)NANOSECONDS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
     count->processes += threads;
-    /* A first thread that has ended is a zombie as long as others go on. */
-    bool has_ended = state == 'Z' || state == 'X';
-    count->running += has_ended ? threads > 1 : strchr("TtD", state) == NULL;
     return true;
 }
 

@@ -50,8 +50,6 @@ const char *proc_usage_missing(const char *proc);
 
 struct proc_usage_sample {
     uint64_t processes; /* and threads, including zombies but not init */
-    uint64_t
-        running; /* processes that are neither stopped nor dead, nor wait uninterruptibly, as for a child of vfork(2) */
     /*
      * With page tables and swap; shared pages count for each process. The image's files do not
      * count: they are page cache.

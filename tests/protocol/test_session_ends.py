@@ -319,12 +319,13 @@ def test_an_idle_session_uses_no_processor(start_python):
 
 
 GOES_ON = """
-import ctypes, os, time
+import ctypes, os, signal, time
 class Interval(ctypes.Structure): _fields_ = [(name, ctypes.c_long) for name in "abcd"]
 class Event(ctypes.Structure): _fields_ = [("value", ctypes.c_void_p), ("signal", ctypes.c_int), ("notify", ctypes.c_int), ("rest", ctypes.c_char * 48)]
 read_fd, write_fd = os.pipe()
 if os.fork() == 0:
     os.setsid()
+    signal.signal(18, lambda *_: None) # else newer kernels send one only
     timer, library = ctypes.c_void_p(), ctypes.CDLL(None)
     library.timer_create(0, ctypes.byref(Event(None, 18, 0, b"")), ctypes.byref(timer))
     library.timer_settime(timer, 0, ctypes.byref(Interval(0, 5000000, 0, 5000000)), None)
@@ -335,7 +336,15 @@ os.read(read_fd, 1);
 """
 WAITS = {"computes": "while True: pass", "sleeps": "time.sleep(600)", "waits for an event": "os.read(os.pipe()[0], 1)",
          "in a thread whose first one has ended":
-         "import threading\n    threading.Thread(target=time.sleep, args=(600,)).start()\n    library.syscall(60, 0)"}
+         "import threading\n    threading.Thread(target=time.sleep, args=(600,)).start()\n    library.syscall(60, 0)",
+         "in a thread whose first one waits for a child of vfork": """import threading
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    actions, pid, arguments = ctypes.create_string_buffer(1024), ctypes.c_int(), (ctypes.c_char_p * 2)(b"true", None)
+    os.mkfifo(os.path.expanduser("~/fifo"))
+    library.posix_spawn_file_actions_init(actions)
+    library.posix_spawn_file_actions_addopen(actions, 9, os.path.expanduser("~/fifo").encode(), 0, 0)
+    library.posix_spawn(ctypes.byref(pid), b"/bin/true", actions, None, arguments, arguments)""",
+         "stops itself again": "while True: os.kill(os.getpid(), 19)"}
 
 
 @pytest.mark.parametrize("wait", in_gate(WAITS, 2))

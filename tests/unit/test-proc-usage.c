@@ -1,11 +1,12 @@
 #include "sandbox/base/owned.h"
-#include "sandbox/limits/proc_usage.h"
+#include "sandbox/limits/proc_activity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -30,23 +31,23 @@ static void stat_is_read_whatever_the_name(void **state)
     }
 }
 
-static void only_processes_that_go_on_are_running(void **state)
+static void only_threads_that_go_on_are_running(void **state)
 {
     (void)state;
-    static const struct {
-        const char *states;
-        uint64_t threads, running;
-    } rows[] = {{"RSI", 1, 1}, {"TtDZX", 1, 0}, {"ZX", 2, 1}, {"T", 9, 0}};
-    for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
-        for (const char *at = rows[i].states; *at != '\0'; at++) {
-            char text[128];
-            struct proc_usage_sample count = {0};
-            snprintf(text, sizeof(text), "2 (x) R) %c 1 1 1 0 -1 0 0 0 0 0 1 1 1 1 20 0 %d 0", *at,
-                     (int)rows[i].threads);
-            assert_true(proc_usage_parse_stat(text, &count));
-            assert_int_equal(count.running, rows[i].running);
-        }
+    for (const char *at = "RSItTDZX"; *at != '\0'; at++) {
+        char text[128];
+        struct proc_activity activity = {0};
+        snprintf(text, sizeof(text),
+                 "Name:\tState:\tR\nState:\t%c (x)\nPid:\t2\n"
+                 "voluntary_ctxt_switches:\t30\nnonvoluntary_ctxt_switches:\t4\n",
+                 *at);
+        proc_activity_add(&activity, text);
+        assert_int_equal(activity.running, strchr("RSI", *at) != NULL);
+        assert_int_equal(activity.switches, (UINT64_C(2) << 32) + 34);
     }
+    struct proc_activity none = {0};
+    proc_activity_add(&none, "");
+    assert_int_equal(none.running + none.switches, 0);
 }
 
 static void status_adds_all_but_files_of_the_image(void **state)
@@ -92,7 +93,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_sample_needs_is_looked_for),
         cmocka_unit_test(stat_is_read_whatever_the_name),
-        cmocka_unit_test(only_processes_that_go_on_are_running),
+        cmocka_unit_test(only_threads_that_go_on_are_running),
         cmocka_unit_test(status_adds_all_but_files_of_the_image),
         cmocka_unit_test(other_text_is_refused),
     };

@@ -92,7 +92,8 @@ static void leave_session(struct code_call *call, const struct run_result *resul
     if (entry == NULL || call->has_left)
         return;
     call->has_left = true;
-    session_folders_read(entry->session);
+    if (call->has_ended) /* else what is read was left by another call */
+        session_folders_read(entry->session);
     session_entry_end_call(entry, result);
 }
 

@@ -65,7 +65,8 @@ static void add_undone(const struct changes *before, struct changes *now)
 
 static void mark(const struct changes *before, struct changes *now)
 {
-    now->is_by_call = now->more_files != before->more_files ||
+    /* Among files that are not listed, any may have changed. */
+    now->is_by_call = now->more_files > 0 || before->more_files > 0 ||
                       now->more_left_out != before->more_left_out ||
                       now->patch_bytes != before->patch_bytes;
     for (size_t i = 0; i < now->file_count; i++) {

@@ -114,6 +114,15 @@ def test_a_call_that_changes_nothing_tells_nothing(overlay, folder):
         assert answer.record["changes"]["patch"] is None and answer.record["changes"]["undone"] == []
 
 
+def test_a_change_among_files_that_are_not_listed_has_its_patch(overlay, folder):
+    """A patch that is as long as the last one is not the last one."""
+    many = "for i in range(600): open(f'f{i:03}', 'w').write('1\\n')"
+    session = Session(overlay, in_folder(folder, many))
+    answer = session.call("open('f599', 'w').write('2\\n')")
+    assert "+++ b/f599" in patch_of(overlay, answer) and "+2\n" in patch_of(overlay, answer)
+
+
+
 def test_what_a_call_undoes_is_told(overlay, folder):
     session = Session(overlay, in_folder(folder, "os.remove('old.txt'); open('a', 'w').write('1\\n')"))
     answer = session.call("open('old.txt', 'w').write('old\\n'); os.chmod('old.txt', 0o644); os.remove('a')")
@@ -191,6 +200,32 @@ def test_a_cancelled_patch_leaves_the_session_to_the_next(start, python_settings
     os.rename(home / "real", program)
     server.notify("notifications/cancelled", {"requestId": request})
     assert own_of(finish(server, waiting)) == {"a": "A", "b": "A"}
+
+
+def test_a_call_that_is_cancelled_while_it_waits_begins_no_other(start, python_settings, home, folder, build_directory):
+    """Nothing of the session runs while its copy is read, whatever becomes of calls that wait."""
+    copy = home / "build"
+    (copy / "interpreter" / "changes").mkdir(parents=True)
+    (copy / "cli").mkdir()
+    shutil.copy(build_directory / "cli" / "code-sandbox-mcp", copy / "cli")
+    program = copy / "interpreter" / "changes" / "code-sandbox-mcp-changes"
+    shutil.copy(build_directory / "interpreter" / "changes" / program.name, home / "real")
+    program.write_text(f"#!/bin/sh\n: >'{home}/begun'; while [ ! -e '{home}/go' ]; do sleep 0.05; done\n"
+                       f"exec '{home}/real' \"$@\"\n")
+    program.chmod(0o755)
+    server = start("--mount", f"{folder}:overlay", program=copy / "cli" / "code-sandbox-mcp",
+                   environment=python_settings)
+    server.initialize()
+    session = Session(server, "1")
+    first = session.start(in_folder(folder, "open('a', 'w').write('1\\n')"))
+    cancelled, waiting = session.start("1"), session.start("open('b', 'w').write('1\\n')")
+    while not (home / "begun").exists():
+        time.sleep(0.02)
+    server.notify("notifications/cancelled", {"requestId": cancelled})
+    time.sleep(0.5)
+    (home / "go").touch()
+    assert own_of(finish(server, first)) == {"a": "A"}
+    assert own_of(finish(server, waiting)) == {"b": "A"}
 
 
 def test_a_writable_folder_is_written_to_and_compared_after_each_call(start_python, folder):

@@ -25,7 +25,8 @@ def test_an_unset_variable_stays_unset_and_an_unexported_one_goes(session):
 
 @pytest.mark.parametrize("end", ["exit 3", "false", "set -eu; cd /; false", "kill -INT $$", "trap 'echo mine' EXIT; exit 3",
                                  "trap 'echo mine; exit 4' EXIT", "trap 'cd /' EXIT; trap - EXIT", "set -x; set +x",
-                                 "(cd /; exit 1)", "(trap 'echo sub' EXIT; cd /)", "IFS=/; set -f", "set -o posix"])
+                                 "(cd /; exit 1)", "(trap 'echo sub' EXIT; cd /)", "IFS=/; set -f", "set -o posix", "export POSIXLY_CORRECT=1",
+                                 "printf() { :; }; export -f printf"])
 def test_whatever_ends_the_call(session, end):
     expected = "/" if end.startswith("set -eu") else "d"
     session.call(f"mkdir d; cd d; export X=1\n{end}")

@@ -14,6 +14,10 @@ if [ -e "$__sandbox_state" ]; then
     if [ "${__sandbox_text##*$'\n'}" = '# whole' ]; then
         unset $(compgen -e)
         eval "$__sandbox_text"
+        if [ -n "${POSIXLY_CORRECT+set}" ]; then # no function may be named trap then
+            __sandbox_posix=$POSIXLY_CORRECT
+            set +o posix
+        fi
         __sandbox_old=${OLDPWD-}
         cd -- "$PWD" 2>/dev/null || echo "the directory $PWD is gone; this call begins in $(pwd -P)" >&2
         [ -z "$__sandbox_old" ] || OLDPWD=$__sandbox_old
@@ -26,7 +30,7 @@ fi
 __sandbox_keep() {
     local status=$?
     if [ "$BASHPID" = "$$" ]; then
-        printf '%s\n# whole\n' "$(export -p)" >|"$__sandbox_state"
+        builtin printf '%s\n# whole\n' "$(export -p)" >|"$__sandbox_state"
     fi
     return "$status"
 }
@@ -42,3 +46,5 @@ trap() {
     builtin trap "{ __sandbox_keep; } 2>/dev/null; $3" EXIT
 }
 trap - EXIT
+[ -z "${__sandbox_posix+set}" ] || export POSIXLY_CORRECT="$__sandbox_posix"
+unset __sandbox_posix

@@ -39,9 +39,10 @@ void subscriptions_listen(struct context *context, const struct rpc_message *mes
                          "subscriptions/listen needs \"notifications\", an object");
         return;
     }
+    unsigned owner = rpc_answer_rpc(reply->answer)->owner;
     size_t count = 0;
     for (struct subscription *open = context->subscriptions; open != NULL; open = open->next)
-        count++;
+        count += rpc_answer_rpc(open->reply.answer)->owner == owner;
     struct subscription *subscription =
         count < SUBSCRIPTIONS_MAX ? malloc(sizeof(*subscription)) : NULL;
     if (subscription == NULL) {

@@ -1,6 +1,7 @@
 #include "mcp/http/mcp_sessions.h"
 
 #include "interpreter/base/bounds.h"
+#include "mcp/http/http_tokens.h"
 #include "sandbox/base/list.h"
 #include "sandbox/base/loop.h"
 
@@ -36,12 +37,23 @@ static void remove_over(struct mcp_sessions *sessions)
     }
 }
 
-static struct mcp_session *find_oldest(const struct mcp_sessions *sessions)
+/* Of the owner who has most, so that nobody takes the room of those who have less. */
+static struct mcp_session *find_oldest(const struct mcp_sessions *sessions, unsigned new_owner)
 {
-    struct mcp_session *oldest = NULL;
+    size_t counts[HTTP_TOKENS_MAX] = {0};
+    counts[new_owner]++;
     for (struct mcp_session *session = sessions->first; session != NULL; session = session->next)
-        if (session->requests == 0 && (oldest == NULL || session->used < oldest->used))
-            oldest = session;
+        counts[session->agreed.rpc.owner]++;
+    struct mcp_session *oldest = NULL;
+    size_t most = 0;
+    for (struct mcp_session *session = sessions->first; session != NULL; session = session->next) {
+        size_t count = counts[session->agreed.rpc.owner];
+        if (session->requests > 0 || count < most ||
+            (count == most && session->used >= oldest->used))
+            continue;
+        oldest = session;
+        most = count;
+    }
     return oldest;
 }
 
@@ -49,7 +61,7 @@ struct mcp_session *mcp_sessions_add(struct mcp_sessions *sessions, const struct
 {
     remove_over(sessions);
     if (sessions->count >= HTTP_SESSIONS_MAX) {
-        struct mcp_session *oldest = find_oldest(sessions);
+        struct mcp_session *oldest = find_oldest(sessions, agreed->rpc.owner);
         if (oldest == NULL)
             return NULL;
         mcp_sessions_remove(sessions, oldest);

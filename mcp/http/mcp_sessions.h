@@ -28,8 +28,8 @@ struct mcp_sessions {
 };
 
 /*
- * A session of what the client has agreed on. In place of the one that was left alone longest, if there
- * are too many. NULL: no memory, or all of them wait for answers.
+ * A session of what the client has agreed on. If there are too many, in place of one of the owner who has most: the one
+ * that was left alone longest. NULL: no memory, or all of them wait for answers.
  */
 struct mcp_session *mcp_sessions_add(struct mcp_sessions *sessions, const struct client *agreed);
 

@@ -1,10 +1,13 @@
 """Clients with tokens of their own: what one has left in the server does not exist for another."""
 
+import contextlib
 import json
 
 import pytest
 
-from support.http_server import Posts
+from support import mcp_schema
+from support.http_server import BOTH, Posts
+from support.mcp_client import STATELESS_META
 
 TOKENS = {"one": "1" * 20, "two": "2" * 20}
 
@@ -102,6 +105,44 @@ def test_an_agreement_with_the_server_is_its_clients_alone(server, one):
     stolen.session = one.posts.session
     assert stolen.post(stolen.message("ping"))[0] == 404
     assert one.request("ping")["result"] == {}
+
+
+def test_agreements_of_one_client_leave_room_for_those_of_another(server, one, two):
+    for _ in range(1030):
+        last = Posts(server, token=TOKENS["two"])
+        assert last.post(last.message("initialize", protocolVersion="2025-11-25", capabilities={},
+                                      clientInfo={"name": "t", "version": "1"}))[0] == 200
+    assert one.request("ping")["result"] == {}
+    assert two.posts.post(two.posts.message("ping"))[0] == 404
+
+
+def listen(server, name):
+    """A connection with a subscription, and the beginning of the answer."""
+    message = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
+               "params": {"notifications": {}, "_meta": STATELESS_META}}
+    body = json.dumps(message).encode()
+    fields = {**BOTH, "Mcp-Protocol-Version": mcp_schema.STATELESS, "Mcp-Method": "subscriptions/listen",
+              "Authorization": f"Bearer {TOKENS[name]}", "Host": f"127.0.0.1:{server.port}", "Content-Length": len(body)}
+    head = "".join(f"{field}: {value}\r\n" for field, value in fields.items())
+    connection = server.connect()
+    connection.sendall(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body)
+    received = b""
+    while b"acknowledged" not in received and b"error" not in received:
+        received += connection.recv(4096)
+    return connection, received
+
+
+def test_subscriptions_of_one_client_leave_room_for_those_of_another(server):
+    with contextlib.ExitStack() as opened:
+        answers = []
+        for _ in range(65):
+            connection, received = listen(server, "one")
+            opened.enter_context(connection)
+            answers.append(b"acknowledged" in received)
+        assert answers == [True] * 64 + [False]
+        connection, received = listen(server, "two")
+        opened.enter_context(connection)
+        assert b"acknowledged" in received
 
 
 def test_requests_of_a_client_are_not_ended_by_another(one, two):

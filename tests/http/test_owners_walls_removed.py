@@ -23,7 +23,14 @@ WALLS = {
     "outputs": (OWNERS, "interpreter/result/outputs.c", "if (output->owner != owner)", "if (owner > 1000)"),
     "agreements": (OWNERS, "mcp/http/mcp_sessions.c", "(session->agreed.rpc.owner != owner || ", "(owner > 1000 || "),
     "protected names before a call": (FOLDERS, "sandbox/session.c", "folder_guard_check(&session->run->guard, &fault)", "0"),
-    "nothing runs between calls": (ENDS, "sandbox/limits/polling_limiter.c", "bool goes_on = polling->expects_stop && ", "bool goes_on = false && "),
+    "room for agreements": (OWNERS, "mcp/http/mcp_sessions.c", "counts[session->agreed.rpc.owner]++;", ""),
+    "room for subscriptions": (OWNERS, "mcp/subscriptions.c", "rpc_answer_rpc(open->reply.answer)->owner == owner", "owner < 1000"),
+    "nothing runs between calls": (ENDS, "sandbox/limits/polling_limiter.c", "if (!polling->expects_stop || ", "if (true || "),
+    "nor at times": (ENDS, "sandbox/limits/polling_limiter.c", "has_stirred && activity.running == 0", "false && has_stirred"),
+    "nor beside a stopped thread": (ENDS, "sandbox/limits/proc_activity.c", "(thread = directory_next_number(threads)) != NULL;",
+                                    "(thread = process) != NULL; process = NULL"),
+    "a call that waits was not read": (FOLDERS, "mcp/tools/code_call.c", "if (call->has_ended) /*", "if (true) /*"),
+    "files that are not listed": (FOLDERS, "interpreter/folders/changes_since.c", "now->more_files > 0 || before->more_files > 0 ||", ""),
     "no call while a patch is made": (FOLDERS, "sandbox/session.c", "session->has_place || session->is_read)", "session->has_place)"),
 }
 

@@ -94,6 +94,9 @@ int session_text_explain_busy(const struct session_table *table, unsigned owner,
     OWNED(buffer_release) struct buffer alive = BUFFER(LIST_MAX);
     list_alive(table, owner, NULL, &alive);
     const char *list = buffer_string(&alive);
+    size_t count = 0;
+    for (const struct session_entry *entry = table->entries; entry; entry = entry->next)
+        count += entry->owner == owner;
     fault_identify(fault, "sessions_busy");
     if (list == NULL || list[0] == '\0')
         return fault_set(fault, EAGAIN,
@@ -102,7 +105,7 @@ int session_text_explain_busy(const struct session_table *table, unsigned owner,
     return fault_set(fault, EAGAIN,
                      "%zu session%s alive and busy, and there is room for no more: %s. Try again "
                      "when one of them has ended its call.",
-                     table->count, table->count == 1 ? " is" : "s are", list != NULL ? list : "");
+                     count, count == 1 ? " is" : "s are", list != NULL ? list : "");
 }
 
 int session_text_note(const struct session_view *view, struct buffer *text)

@@ -49,7 +49,7 @@ static struct mcp_session *find_oldest(const struct mcp_sessions *sessions, unsi
     for (struct mcp_session *session = sessions->first; session != NULL; session = session->next) {
         size_t count = counts[session->agreed.rpc.owner];
         if (session->requests > 0 || count < most ||
-            (count == most && session->used >= oldest->used))
+            (oldest != NULL && count == most && session->used >= oldest->used))
             continue;
         oldest = session;
         most = count;

@@ -47,6 +47,6 @@ def test_the_tests_fail_without_the_wall_and_pass_with_all(altered, wall):
     tests, *change = WALLS[wall] if wall else (OWNERS,)
     altered.change([tuple(change)] if wall else [])
     altered.make("programs")
-    chosen, part = ((["-k", "makes_itself"], "both") if tests == ENDS else ([], "gate"))
+    chosen, part = ((["-x", "-k", "makes_itself"], "both") if tests == ENDS else ([], "gate"))
     status, output = altered.pytest(tests, *chosen, part=part)
     assert (status == 1 and " failed" in output) if wall else status == 0, output

@@ -157,6 +157,7 @@ const struct language language_python = {
     .code_name = "main.py",
     .argv = WORDS("python3", "-u", "main.py"),
     .may_be_warm = true,
+    .looked_for = WORDS("*.py"),
     .probe = "print('ok')",
     .module_path = "PYTHONPATH",
     .repair = CODE_DEDENTED,

@@ -9,7 +9,6 @@
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -343,7 +342,7 @@ static bool may_be_warm(const struct snippet *snippet)
         return false; /* clients must not fill the pool with sandboxes of every size */
     for (size_t i = 0; i < snippet->input_count; i++)
         for (const char *const *name = language->looked_for; name != NULL && *name != NULL; name++)
-            if (fnmatch(*name, snippet->inputs[i].name, FNM_PATHNAME) == 0)
+            if (strcmp(snippet->inputs[i].name, *name) == 0)
                 return false;
     return language->may_be_warm && code_reading_is_once(snippet->code, snippet->length);
 }

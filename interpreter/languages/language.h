@@ -82,7 +82,7 @@ struct language {
     const char *const *argv; /* {"python3", "-u", "main.py", NULL} */
     bool may_be_warm; /* reads its code once: run_spec.may_be_warm */
     const char *probe; /* a program that prints "ok" and a newline */
-    /* Patterns (fnmatch(3)) of input files of which an interpreter that starts beside them knows more; or NULL. */
+    /* Input files of which an interpreter that starts beside them knows more; or NULL. */
     const char *const *looked_for;
     /* Where its installer puts packages, if the work directory has it; the image may have one further up. NULL: none. */
     const char *packages;

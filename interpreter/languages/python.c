@@ -147,6 +147,27 @@ static struct hint find_hint(struct hint_span text, const struct run_result *res
     return hint.kind != HINT_NONE ? hint : read_last_line(text);
 }
 
+/* Files that hide a module of the standard library which many know. */
+static const char *const hiding[] = {
+    "abc.py",         "array.py",       "ast.py",       "asyncio.py",
+    "base64.py",      "bisect.py",      "calendar.py",  "cmd.py",
+    "code.py",        "collections.py", "copy.py",      "csv.py",
+    "dataclasses.py", "datetime.py",    "decimal.py",   "email.py",
+    "enum.py",        "fractions.py",   "functools.py", "glob.py",
+    "hashlib.py",     "heapq.py",       "html.py",      "http.py",
+    "inspect.py",     "io.py",          "itertools.py", "json.py",
+    "locale.py",      "logging.py",     "math.py",      "operator.py",
+    "os.py",          "pathlib.py",     "pickle.py",    "platform.py",
+    "pprint.py",      "profile.py",     "queue.py",     "random.py",
+    "re.py",          "secrets.py",     "select.py",    "shutil.py",
+    "signal.py",      "socket.py",      "sqlite3.py",   "ssl.py",
+    "stat.py",        "statistics.py",  "string.py",    "struct.py",
+    "subprocess.py",  "sys.py",         "tempfile.py",  "test.py",
+    "threading.py",   "time.py",        "timeit.py",    "token.py",
+    "tokenize.py",    "traceback.py",   "types.py",     "typing.py",
+    "unittest.py",    "urllib.py",      "uuid.py",      "warnings.py",
+    "weakref.py",     "xml.py",         "zipfile.py",   NULL};
+
 const struct language language_python = {
     .name = "python",
     .title = "Python",
@@ -157,7 +178,7 @@ const struct language language_python = {
     .code_name = "main.py",
     .argv = WORDS("python3", "-u", "main.py"),
     .may_be_warm = true,
-    .looked_for = WORDS("*.py"),
+    .looked_for = hiding,
     .probe = "print('ok')",
     .module_path = "PYTHONPATH",
     .repair = CODE_DEDENTED,

@@ -23,7 +23,7 @@ WALLS = {
     "outputs": (OWNERS, "interpreter/result/outputs.c", "if (output->owner != owner)", "if (owner > 1000)"),
     "agreements": (OWNERS, "mcp/http/mcp_sessions.c", "(session->agreed.rpc.owner != owner || ", "(owner > 1000 || "),
     "protected names before a call": (FOLDERS, "sandbox/session.c", "folder_guard_check(&session->run->guard, &fault)", "0"),
-    "room for agreements": (OWNERS, "mcp/http/mcp_sessions.c", "counts[session->agreed.rpc.owner]++;", ";"),
+    "room for agreements": (OWNERS, "mcp/http/mcp_sessions.c", "size_t count = counts[session->agreed.rpc.owner];", "size_t count = 1;"),
     "room for subscriptions": (OWNERS, "mcp/subscriptions.c", "rpc_answer_rpc(open->reply.answer)->owner == owner", "owner < 1000"),
     "nothing runs between calls": (ENDS, "sandbox/limits/polling_limiter.c", "if (!polling->expects_stop || ", "if (true || "),
     "nor at times": (ENDS, "sandbox/limits/polling_limiter.c", "has_stirred && activity.running == 0", "false && has_stirred"),

@@ -172,7 +172,7 @@ IN_SESSION = {
     "a promise as the value": javascript("const f = async () => 5\nawait f()", "5"),
     "require() beside import": javascript(f"const fs = require('fs'); import os from 'os'\n{SPLIT}fs.existsSync('/work') && os.platform()", "'linux'"),
     "an error after the call": javascript(f"setTimeout(() => {{ throw new Error('late') }}, 10); 1\n{SPLIT}await new Promise((r) => setTimeout(r, 100))\n{SPLIT}'alive'", "'alive'"),
-    "files and the directory of an earlier call in Bash": bash(f"echo hi >f; cd /tmp\n{SPLIT}pwd; cat \"$OLDPWD\"/f", "/tmp\nhi"),
+    "files of an earlier call in Bash": bash(f"echo hi >f; cd /tmp\n{SPLIT}pwd; cat \"$OLDPWD\"/f", "/tmp\nhi"),
     "exit in Bash": bash(f"exit 3\n{SPLIT}echo alive", "alive"),
     "an open construct in Bash": bash(f"if true; then\n{SPLIT}echo alive", "alive"),
 }

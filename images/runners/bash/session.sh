@@ -1,6 +1,6 @@
 # Before each call of a session in Bash, which has it as $BASH_ENV: goes on in the directory and with the exported
-# variables of the call before, and sees to it that those of this call are kept. The work of init's jail is not touched:
-# whoever changes the state deceives only their own session.
+# variables of the call before, and keeps those of this call when it ends. Code that changes the state deceives only its
+# own session.
 unset BASH_ENV
 if [ -n "${CODE_SANDBOX_BASH_ENV+set}" ]; then # the operator's own
     export BASH_ENV="$CODE_SANDBOX_BASH_ENV"
@@ -35,7 +35,7 @@ __sandbox_keep() {
     return "$status"
 }
 
-# Whatever the script has at its end comes after ours.
+# What the script itself does at its end comes after ours.
 trap() {
     builtin trap "$@" || return
     local sandbox_text

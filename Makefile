@@ -29,7 +29,7 @@ $(BUILD)/build.ninja: | packages-build
 WEAKER =
 .PHONY: demo
 demo: packages-demo build
-	@SANDBOX_WEAKER='$(WEAKER)' $(PYTHON) tests/demo/demo.py $(BUILD)/cli/code-sandbox-mcp python node
+	@SANDBOX_WEAKER='$(WEAKER)' $(PYTHON) tests/demo/demo.py $(BUILD)/cli/code-sandbox-mcp agent
 
 # The inner loop, under a minute: unit tests, corpora and the quick part of lint. In build-test, with
 # nothing but cmocka and clang-format.
@@ -84,6 +84,8 @@ bench: benchmarks
 	@$(PYTHON) tests/bench/bench_network.py $(BUILD)/cli/code-sandbox-mcp $(BUILD)/bench-network.json
 	@echo
 	@$(PYTHON) tests/bench/bench_policy.py $(BUILD)/cli/code-sandbox-mcp $(BUILD)/bench-policy.json
+	@echo
+	@$(PYTHON) tests/bench/bench_methods.py $(BUILD)/cli/code-sandbox-mcp $(BUILD)/bench-methods.json
 	@echo
 	@$(PYTHON) tests/bench/bench_tiers.py $(BUILD)/cli/code-sandbox-mcp $(BUILD)/bench-tiers.json
 	@echo
@@ -151,7 +153,7 @@ packages-fuzz:
 
 .PHONY: help
 help:
-	@echo 'make demo      install missing packages, build, fetch two images, run some snippets'
+	@echo 'make demo      install missing packages, build, fetch an image, run some snippets'
 	@echo '               WEAKER=P, C or L allows weaker sandboxes, on a host that refuses others'
 	@echo 'make check     unit tests, corpora and quick lint: under a minute after a build'
 	@echo 'make test      install missing packages, check every feature and every wall once: minutes'

@@ -58,7 +58,7 @@ int command_read_options(const struct command *command, int argc, char **argv, v
                          int *ret_operands, int *ret_status)
 {
     struct option_table tables[TABLES_MAX + 1] = {0};
-    const struct option *const others[] = {settings_of_runs, settings_of_many, settings_of_server};
+    const struct option *const others[] = {SETTINGS_OF_ALL};
     size_t count = 0;
     for (; count < TABLES_MAX && command->options[count] != NULL; count++)
         tables[count] = (struct option_table){command->options[count], data[count], NULL};

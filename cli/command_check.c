@@ -75,7 +75,7 @@ static void print_findings(const char *path, const struct findings *findings)
 static int check_file(struct examination_of_files *all, const char *path, struct fault *fault)
 {
     OWNED(buffer_release) struct buffer code = BUFFER(RUN_SOURCE_MAX);
-    int r = run_source_read(path, &code, fault);
+    int r = run_source_read(NULL, path, &code, fault);
     if (r < 0)
         return r;
     const struct language *language = all->options->language;

@@ -6,6 +6,7 @@
 #include "cli/doctor_workers.h"
 #include "cli/rlimit_notes.h"
 #include "cli/terminal.h"
+#include "images/store/catalog.h"
 #include "interpreter/base/log.h"
 #include "interpreter/network_text.h"
 #include "interpreter/result/result_json.h"
@@ -98,6 +99,8 @@ static void print_host(const struct examination *examination)
                            cause_of(host));
     if (host->remedy.action[0] != '\0')
         printf("      %-11s %s\n", "remedy", host->remedy.action);
+    if (!host->can_jail && host->weaker_fault.text[0] != '\0')
+        printf("      %-11s none of --weaker: %s\n", "tier", host->weaker_fault.text);
     if (!host->can_jail)
         return;
     printf("      %-11s ", "tier");
@@ -228,8 +231,8 @@ static void print_conclusion(const struct examination *examination)
     else if (examination->is_refused)
         puts("\nSnippets cannot run on this host: the line \"host\" has the cause.");
     else if (examination->absent_count == examination->language_count)
-        puts("\nSnippets cannot run: there is no image. Fetch one or both with: code-sandbox-mcp "
-             "fetch python node");
+        puts("\nSnippets cannot run: there is no image. Fetch one with: code-sandbox-mcp "
+             "fetch " AGENT_IMAGE);
     else
         puts("\nNot all snippets can run: see the lines that begin with no.");
 }
@@ -259,6 +262,29 @@ static void print_network(const struct examination *examination)
                            line != NULL ? line : "no memory");
 }
 
+/* What it guards in a tier, beside what else does. */
+static void print_landlock(const struct examination *examination)
+{
+    static const char *const others[TIER_COUNT] = {
+        [TIER_F] = "the mounts", [TIER_P] = "the mounts", [TIER_C] = "the root directory"};
+    enum tier tier = examination->host.tier;
+    int version = examination->landlock;
+    char text[256];
+    if (version == 0)
+        snprintf(text, sizeof(text), "not available before Linux 5.19: only %s restricts files",
+                 others[tier]);
+    else if (tier < TIER_L)
+        snprintf(text, sizeof(text), "version %d: restricts file access, in addition to %s",
+                 version, others[tier]);
+    else
+        snprintf(text, sizeof(text), "version %d: the only wall before your files%s", version,
+                 version < LANDLOCK_SCOPES ? "; programs cannot signal each other, because it "
+                                             "does not guard signals before Linux 6.12"
+                                           : "");
+    bool is_weak = version == 0 || (tier == TIER_L && version < LANDLOCK_SCOPES);
+    terminal_print_finding(is_weak ? VERDICT_WEAK : VERDICT_OK, "landlock", text);
+}
+
 static void print_report(const struct examination *examination, bool is_long)
 {
     print_host(examination);
@@ -269,11 +295,7 @@ static void print_report(const struct examination *examination, bool is_long)
     for (size_t i = 0; i < examination->language_count; i++)
         print_language(&examination->languages[i], is_long);
     if (examination->is_probed)
-        terminal_print_finding(
-            examination->landlock > 0 ? VERDICT_OK : VERDICT_WEAK, "landlock",
-            examination->landlock > 0
-                ? "restricts file access, in addition to the mounts"
-                : "not available before Linux 5.19: only the mounts restrict file access");
+        print_landlock(examination);
     doctor_folders_print(examination, terminal_print_finding);
     print_limits(examination);
     rlimit_notes_print(&examination->settings->limits, terminal_print_finding);

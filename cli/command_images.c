@@ -1,6 +1,7 @@
 #include "cli/command.h"
 #include "cli/image_process.h"
 #include "cli/terminal.h"
+#include "images/store/catalog.h"
 #include "images/store/image_record.h"
 #include "images/store/store.h"
 #include "interpreter/base/log.h"
@@ -40,9 +41,10 @@ static uint64_t megabytes(uint64_t bytes)
 static void print_table(const struct image *images, size_t count, const char *store, bool is_long)
 {
     if (count == 0) {
-        printf("There are no images in %s. Fetch the usual two with: code-sandbox-mcp fetch python "
-               "node\n",
-               store);
+        printf(
+            "There are no images in %s. Fetch the usual one with: code-sandbox-mcp fetch " AGENT_IMAGE
+            "\n",
+            store);
         return;
     }
     printf("%-16s %9s  %-10s  %s\n", "NAME", "SIZE", "CREATED", "CONTENTS");

@@ -49,6 +49,7 @@ struct execution {
     struct launcher launcher;
     const struct run_options *options;
     const struct check *check; /* before it, by --policy; NULL: none */
+    struct check told;         /* by the worker that ran it */
     struct signal_relay relay;
     struct files_dir directory; /* of --files-dir */
     struct launched run; /* none before it has started and when it is done */
@@ -242,6 +243,21 @@ static int report_end(struct execution *execution)
     return 0;
 }
 
+/* As the check here tells them, but when the program has run. */
+static void take_told(struct execution *execution)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(64 * KIBIBYTE);
+    check_take_told(&execution->told, &execution->result.told_findings);
+    if (!check_was_made(&execution->told))
+        return;
+    execution->check = &execution->told;
+    if (execution->told.findings.unchecked != NULL)
+        log_note("Policy: the program was not checked: %s", execution->told.findings.unchecked);
+    if (findings_text_list(&execution->told.findings, SEVERITY_WARN, "Policy: ", &text) == 0 &&
+        text.length > 0)
+        log_note_lines(buffer_string(&text));
+}
+
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
 {
     struct execution *execution = data;
@@ -254,7 +270,8 @@ static void run_done(void *data, int status, struct run_result *result, const st
         return;
     }
     run_result_take(result, &execution->result);
-    patch_queue_add(&execution->queue, &execution->patches, &execution->result.folders);
+    take_told(execution);
+    patch_queue_add(&execution->queue, &execution->patches, &execution->result);
 }
 
 static void patches_done(struct patch_job *job)
@@ -275,6 +292,7 @@ static void execution_close(struct execution *execution)
     patch_job_drop(&execution->patches);
     patch_queue_release(&execution->queue);
     run_result_release(&execution->result);
+    findings_release(&execution->told.findings);
     signal_relay_close(&execution->relay);
     loop_close(&execution->loop);
 }
@@ -364,13 +382,13 @@ static int run_code(struct run_options *options, const struct buffer *code,
 
 static void set_no_language(const char *path, struct fault *fault)
 {
-    char names[128];
+    char names[LANGUAGE_NAMES_SIZE];
     fault_set(fault, EINVAL,
               "cannot guess the language of %s: use --language, before -c or FILE, with %s",
               strcmp(path, "-") == 0 ? "stdin"
               : path[0] == '\0'      ? "the code"
                                      : path,
-              language_names(names, sizeof(names)));
+              language_names(names));
 }
 
 /* Refuses options that make no sense together. 0, or a negative errno with its fault. */
@@ -505,7 +523,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (r < 0)
         return command_refuse(command, &fault);
     r = options.code != NULL ? buffer_append_text(&code, options.code)
-                             : run_source_read(options.path, &code, &fault);
+                             : run_source_read(&options.settings, options.path, &code, &fault);
     if (r < 0) {
         log_note("%s", fault.text);
         return EXIT_RUN_FAILED;

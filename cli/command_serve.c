@@ -19,7 +19,7 @@
 /* Whoever has rules may believe that they hold for all languages. */
 static void tell_unchecked(const struct settings *settings)
 {
-    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+    for (size_t i = 0; i < language_count; i++)
         if (settings->policy != NULL && strcmp(settings->policy, "off") != 0 &&
             settings_offer(settings, languages[i]) && !checker_knows(languages[i]))
             log_note("--policy does not check programs in %s", languages[i]->title);

@@ -22,11 +22,11 @@
 #define SEPARATORS " ,\t\n"
 
 struct setup_options {
-    bool is_agreed; /* to the usual images: nothing is asked */
+    bool is_agreed; /* to the usual image: nothing is asked */
 };
 
 static const struct option own_options[] = {
-    {"--yes", NULL, "fetch the usual images that are missing, without a\nquestion", option_set_flag,
+    {"--yes", NULL, "fetch the image agent if it is needed, without a\nquestion", option_set_flag,
      .offset = offsetof(struct setup_options, is_agreed)},
     {0},
 };
@@ -44,12 +44,14 @@ struct wishes {
     size_t count;
 };
 
-/* Those that the languages need unless the operator names others. */
+/* The one for all languages, unless they have what they need. */
 static void wish_usual(struct wishes *wishes)
 {
-    for (size_t i = 0; i < LANGUAGE_COUNT && wishes->count < NAMES_MAX; i++)
-        if (!languages[i]->optional && !is_fetched(languages[i]->image))
-            wishes->names[wishes->count++] = (char *)languages[i]->image;
+    bool is_missing = false;
+    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+        is_missing |= !languages[i]->optional && !is_fetched(languages[i]->image);
+    if (is_missing && !is_fetched(AGENT_IMAGE))
+        wishes->names[wishes->count++] = (char *)AGENT_IMAGE;
 }
 
 static void print_choice(void)

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PROBE_ANSWER "ok\n"
 #define SHOWN_STDERR 400 /* bytes of its last line, where a probe fails */
 
 /* Since this version a user namespace has a count of processes of its own: setrlimit(2). */
@@ -113,11 +112,12 @@ static void explain_probe(const struct run_result *result, struct fault *message
               text != NULL ? text : "no memory", length > 0 ? "; " : "", (int)length, words);
 }
 
-static bool has_answered(const struct run_result *result)
+static bool has_answered(const struct language *language, const struct run_result *result)
 {
     const struct buffer *out = &result->out.head;
+    const char *answer = language->probe_prints;
     return result->outcome == OUTCOME_EXITED && result->exit_code == 0 &&
-           out->length == strlen(PROBE_ANSWER) && memcmp(out->data, PROBE_ANSWER, out->length) == 0;
+           out->length == strlen(answer) && memcmp(out->data, answer, out->length) == 0;
 }
 
 static void probe_done(void *data, int status, struct run_result *result, const struct fault *fault)
@@ -128,7 +128,7 @@ static void probe_done(void *data, int status, struct run_result *result, const 
         doctor->examination->has_no_rules = true;
     if (status < 0) {
         finding->message = *fault;
-    } else if (has_answered(result)) {
+    } else if (has_answered(finding->language, result)) {
         finding->verdict = VERDICT_OK;
         finding->message = finding->contents;
         finding->run_ns = clock_now() - doctor->begun_at;
@@ -198,7 +198,7 @@ static void interrupt(struct end_signals *end_signals, int signal_number)
 static void begin(struct examination *examination, const struct settings *settings)
 {
     *examination = (struct examination){.settings = settings, .limits_verdict = VERDICT_NO};
-    for (size_t i = 0; i < LANGUAGE_COUNT; i++) {
+    for (size_t i = 0; i < language_count; i++) {
         if (!settings_offer(settings, languages[i]))
             continue;
         examination->languages[examination->language_count++] = (struct language_finding){
@@ -239,7 +239,7 @@ int doctor_examine(struct settings *settings, struct examination *ret_examinatio
     if (r < 0)
         return r;
     ret_examination->is_refused = !host->can_jail || host->tier > settings->weakest;
-    r = tier_set(settings, host->tier, fault);
+    r = tier_set(settings, host, fault);
     if (r < 0)
         return r;
     if (ret_examination->is_refused) {

@@ -42,7 +42,7 @@ struct examination {
     bool is_refused;          /* they do not allow the one that can be made, or there is none */
     struct utsname kernel;
     enum verdict kernel_verdict;
-    struct language_finding languages[LANGUAGE_COUNT];
+    struct language_finding languages[LANGUAGES_MAX];
     size_t language_count;
     size_t absent_count; /* of languages whose image is not there */
     struct template_finding template;

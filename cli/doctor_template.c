@@ -1,6 +1,7 @@
 #include "cli/doctor_template.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/filter.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,11 +11,16 @@
 #define PREWARMED 1  /* sandboxes that it forks ahead */
 
 /* What rules it out; NULL: nothing that is known before it is tried. */
-static const char *reason_against(const struct settings *settings)
+static const char *reason_against(const struct settings *settings, char more[TEMPLATE_REASON_SIZE])
 {
+    char call[FILTER_CALL_SIZE];
+    bool is_within = filter_is_within_default(settings->profile, call);
+    snprintf(more, TEMPLATE_REASON_SIZE,
+             "off: the profile of --seccomp-profile allows %s, and the built-in one does not",
+             call);
     return settings->template == SWITCH_OFF ? "off"
            : settings->engine.warm == 0     ? "off: not available with --warm 0"
-           : settings->profile != NULL      ? "off: not available with --seccomp-profile"
+           : !is_within                     ? more
            : folders_have(&settings->folders, FOLDER_WRITABLE)
                ? "off: not available with a folder of mode rw"
            : folders_have(&settings->folders, FOLDER_OVERLAY) && settings->engine.uppers != NULL
@@ -25,8 +31,9 @@ static const char *reason_against(const struct settings *settings)
 
 void template_probe_prepare(struct launcher *launcher)
 {
-    launcher->has_templates = reason_against(launcher->settings) == NULL;
-    launcher->warm = launcher->has_templates ? PREWARMED : 0;
+    char text[TEMPLATE_REASON_SIZE];
+    launcher->preparer.has_templates = reason_against(launcher->settings, text) == NULL;
+    launcher->warm = launcher->preparer.has_templates ? PREWARMED : 0;
 }
 
 static void run(struct template_probe *probe);
@@ -83,7 +90,8 @@ void template_probe_start(struct template_probe *probe)
 {
     probe->again = (struct loop_timer){.fire = run_again};
     struct template_finding *finding = probe->finding;
-    const char *reason = reason_against(probe->launcher->settings);
+    char text[TEMPLATE_REASON_SIZE];
+    const char *reason = reason_against(probe->launcher->settings, text);
     if (reason == NULL && finding->language == NULL)
         reason = "off: there is no Python to fork";
     else if (reason == NULL && engine_landlock(probe->launcher->engine) == 0)

@@ -32,7 +32,7 @@ struct offer {
 struct workers_report {
     const struct settings *settings;
     const struct json_value *workers; /* an array */
-    struct offer offers[LANGUAGE_COUNT];
+    struct offer offers[LANGUAGES_MAX];
     size_t offer_count;
     int64_t places;
     bool can_run;
@@ -124,7 +124,7 @@ static void make_report(struct workers_report *report, const struct settings *se
          worker = worker->next)
         if (__builtin_add_overflow(report->places, places_of(worker), &report->places))
             report->places = INT64_MAX;
-    for (size_t i = 0; i < LANGUAGE_COUNT; i++) {
+    for (size_t i = 0; i < language_count; i++) {
         if (!settings_offer(settings, languages[i]))
             continue;
         const struct json_value *here = find_environment(list, languages[i]->name);

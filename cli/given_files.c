@@ -85,6 +85,9 @@ static int read_file(struct given_files *files, size_t number, const char *path,
     struct stat about;
     if (fd < 0 || fstat(fd, &about) < 0)
         return refuse_open(path, strchr(files->said[number], '=') != NULL, fault);
+    int r = own_paths_check_opened(files->settings, path, fd, fault);
+    if (r < 0)
+        return r;
     if (!S_ISREG(about.st_mode))
         return refuse_kind(path, about.st_mode, fault);
     if ((uint64_t)about.st_size > left)
@@ -109,7 +112,7 @@ static int check_name(const struct given_files *files, size_t count, struct faul
     return 0;
 }
 
-static int read_all(struct given_files *files, const struct settings *settings, struct fault *fault)
+static int read_all(struct given_files *files, struct fault *fault)
 {
     uint64_t left = INPUT_BYTES_MAX;
     for (size_t i = 0; i < files->count; i++) {
@@ -127,7 +130,7 @@ static int read_all(struct given_files *files, const struct settings *settings, 
         files->inputs[i].name = files->names[i];
         r = check_name(files, i, fault);
         if (r == 0)
-            r = own_paths_check_given(settings, path, fault);
+            r = own_paths_check_given(files->settings, path, fault);
         if (r == 0)
             r = read_file(files, i, path, left, fault);
         if (r < 0)
@@ -140,7 +143,8 @@ static int read_all(struct given_files *files, const struct settings *settings, 
 int given_files_read(struct given_files *files, const struct settings *settings,
                      const char *code_name, struct fault *fault)
 {
-    int r = read_all(files, settings, fault);
+    files->settings = settings;
+    int r = read_all(files, fault);
     if (r == 0)
         r = run_inputs_check(files->inputs, files->count, code_name, fault);
     if (r < 0)

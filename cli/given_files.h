@@ -20,6 +20,7 @@ struct given_files {
     char *bytes[INPUT_FILES_MAX];      /* owned */
     struct run_input inputs[INPUT_FILES_MAX + 1]; /* of those; there is room for one more */
     size_t count;
+    const struct settings *settings; /* borrowed, while they are read */
 };
 
 /* Value for apply of an option, whose offset is of a struct given_files: remembers one. */

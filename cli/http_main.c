@@ -13,7 +13,10 @@ int main(int argc, char **argv)
 {
     OWNED(settings_release) struct settings settings = settings_default();
     int status = EXIT_DONE;
+    struct fault fault = {0};
     rlimits_raise();
+    if (languages_load(&fault) < 0)
+        return command_refuse(&command_serve, &fault);
     if (argc < 1 || serve_read(&command_serve, argc - 1, argv + 1, &settings, &status) != 0)
         return status;
     if (settings.http == NULL) {

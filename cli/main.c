@@ -4,6 +4,7 @@
  */
 #include "cli/command.h"
 #include "interpreter/base/log.h"
+#include "interpreter/languages/language.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/spelling.h"
 #include "sandbox/jail/rlimits.h"
@@ -25,7 +26,7 @@ static void print_commands(void)
     for (size_t i = 0; i < ARRAY_LENGTH(commands); i++)
         printf("  %-10s%s\n", commands[i]->name, commands[i]->summary);
     puts("\nExamples:\n"
-         "  code-sandbox-mcp fetch python node        fetch what snippets run on, once\n"
+         "  code-sandbox-mcp fetch agent              fetch what snippets run on, once\n"
          "  code-sandbox-mcp setup                    see how to add the server to your clients\n"
          "  code-sandbox-mcp run program.py           run a program in a sandbox\n"
          "  code-sandbox-mcp run --language python -c 'print(1)'");
@@ -106,14 +107,21 @@ static int flush_output(int status)
     return EXIT_FAILED;
 }
 
+static int run_command(const struct command *command, int argc, char **argv)
+{
+    struct fault fault = {0};
+    if (languages_load(&fault) < 0)
+        return command_refuse(command, &fault);
+    return flush_output(command->run(command, argc, argv));
+}
+
 int main(int argc, char **argv)
 {
     if (!ensure_standard_descriptors())
         return EXIT_FAILED;
     rlimits_raise();
     if (argc < 2)
-        return isatty(STDIN_FILENO) == 1 ? explain_program()
-                                         : command_serve.run(&command_serve, 0, argv);
+        return isatty(STDIN_FILENO) == 1 ? explain_program() : run_command(&command_serve, 0, argv);
     bool asks_for_help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
                          strcmp(argv[1], "help") == 0;
     if (asks_for_help && argc > 2 && strcmp(argv[1], "help") == 0)
@@ -127,9 +135,9 @@ int main(int argc, char **argv)
         return flush_output(EXIT_DONE);
     }
     if (argv[1][0] == '-')
-        return flush_output(command_serve.run(&command_serve, argc - 1, argv + 1));
+        return run_command(&command_serve, argc - 1, argv + 1);
     const struct command *command = find_command(argv[1]);
     if (command == NULL)
         return refuse_command(argv[1]);
-    return flush_output(command->run(command, argc - 2, argv + 2));
+    return run_command(command, argc - 2, argv + 2);
 }

@@ -85,7 +85,7 @@ static bool read_quoted(const char *line, const struct language_miss *miss, stru
 /* In the words of any language: a program may start another. */
 static bool read_languages(const char *line, struct missed *missed)
 {
-    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+    for (size_t i = 0; i < language_count; i++)
         for (const struct language_miss *miss = languages[i]->misses;
              miss != NULL && miss->before != NULL; miss++)
             if (read_quoted(line, miss, missed))

@@ -95,11 +95,15 @@ static int append_hint(const struct run_result *result, const struct run_notes *
     const struct hint hint = hint_find(language, result);
     if (hint.kind != HINT_NOT_INSTALLED && hint.kind != HINT_NETWORK)
         return 0;
+    bool has_network = settings->network.mode != NETWORK_OFF;
+    if (hint.kind == HINT_NETWORK && !has_network && settings->fleet.url == NULL)
+        return buffer_append_text(text, "There is no network here: --allow-host HOST gives access "
+                                        "to a host, --network on to all public ones.\n");
     bool is_known = store_path(&store, NULL) == 0 &&
                     image_open(store, settings_image(settings, language), &image, NULL) == 0;
     const struct hint_image view = {.name = is_known ? image.name : NULL,
                                     .summary = is_known ? image.summary : NULL,
-                                    .has_network = settings->network.mode != NETWORK_OFF};
+                                    .has_network = has_network};
     return hint_write(&hint, &view, text);
 }
 
@@ -111,6 +115,8 @@ void run_notes_tell_end(const struct run_result *result, const struct run_notes 
     if (result_json_is_success(result))
         return;
     int r = result->outcome != OUTCOME_EXITED ? outcome_text_describe(result, &text) : 0;
+    if (r == 0 && text.length > 0 && notes->session != NULL)
+        r = session_text_end(notes->session, result, &text);
     if (r == 0 && text.length > 0)
         r = buffer_append(&text, "\n", 1);
     if (r == 0)

@@ -9,6 +9,7 @@
 #include "cli/neighbour_hint.h"
 #include "interpreter/folders/patch_queue.h"
 #include "interpreter/result/result_files.h"
+#include "interpreter/session_text.h"
 #include "interpreter/settings/settings.h"
 #include "sandbox/result.h"
 
@@ -26,6 +27,7 @@ struct run_notes {
     const struct settings *settings;
     const struct language *language;
     struct neighbour_place place;
+    const struct session_view *session; /* NULL: it ran in none */
 };
 
 /*

@@ -1,5 +1,6 @@
 #include "cli/run_source.h"
 
+#include "interpreter/settings/own_paths.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ const struct language_dialect *run_source_dialect(const struct language *languag
 
 const struct language *run_source_language(const char *path)
 {
-    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+    for (size_t i = 0; i < language_count; i++)
         if (has_extension(path, languages[i]->extensions) ||
             run_source_dialect(languages[i], path) != NULL)
             return languages[i];
@@ -74,21 +75,26 @@ static int read_all(int fd, struct buffer *code)
 int run_source_set_language(void *data, const struct option *option, const char *value,
                             struct fault *fault)
 {
-    char names[128];
+    char names[LANGUAGE_NAMES_SIZE];
     const struct language **language = (const struct language **)((char *)data + option->offset);
     *language = language_find(value);
     return *language != NULL ? 0
                              : fault_set(fault, EINVAL, "%s must be %s, not \"%.40s\"",
-                                         option->name, language_names(names, sizeof(names)), value);
+                                         option->name, language_names(names), value);
 }
 
-int run_source_read(const char *path, struct buffer *code, struct fault *fault)
+int run_source_read(const struct settings *settings, const char *path, struct buffer *code,
+                    struct fault *fault)
 {
     bool is_stdin = strcmp(path, "-") == 0;
     OWNED_FD int opened = is_stdin ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (!is_stdin && opened < 0)
         return fault_set(fault, errno, "opening %s: %m", path);
-    int r = read_all(is_stdin ? STDIN_FILENO : opened, code);
+    int r =
+        opened >= 0 && settings != NULL ? own_paths_check_opened(settings, path, opened, fault) : 0;
+    if (r < 0)
+        return r;
+    r = read_all(is_stdin ? STDIN_FILENO : opened, code);
     if (r == -ENOBUFS)
         return fault_set(fault, EFBIG, "%s is longer than %llu MiB, the maximum for code",
                          is_stdin ? "the code on stdin" : path,

@@ -8,6 +8,7 @@
 
 #include "interpreter/base/bounds.h"
 #include "interpreter/languages/language.h"
+#include "interpreter/settings/settings.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/fault.h"
 #include "sandbox/base/options.h"
@@ -33,8 +34,12 @@ const struct language_dialect *run_source_dialect(const struct language *languag
 int run_source_set_language(void *data, const struct option *option, const char *value,
                             struct fault *fault);
 
-/* Appends the code. 0, or a negative errno with its fault: EFBIG it is longer than CODE_MAX. */
-int run_source_read(const char *path, struct buffer *code, struct fault *fault);
+/*
+ * Appends the code. With settings, what was opened is held to own_paths_check_opened(). 0, or a negative errno with its
+ * fault: EFBIG it is longer than CODE_MAX.
+ */
+int run_source_read(const struct settings *settings, const char *path, struct buffer *code,
+                    struct fault *fault);
 
 /* Chooses what the program reads: our stdin, borrowed, unless the code came from it. 0, or as above. */
 int run_source_stdin(const char *path, struct run_stdin *ret_stdin, struct fault *fault);

@@ -41,15 +41,14 @@ int call_line_id(const struct json_value *id, struct buffer *ret_text, struct fa
 static int read_language(struct call_line *call, const struct json_value *language,
                          struct fault *fault)
 {
-    char names[128];
+    char names[LANGUAGE_NAMES_SIZE];
     if (language == NULL || language->type != JSON_STRING)
         return fault_set(fault, EINVAL, "\"language\" is %s: it must be %s",
-                         language == NULL ? "missing" : "not a string",
-                         language_names(names, sizeof(names)));
+                         language == NULL ? "missing" : "not a string", language_names(names));
     const struct language *found = language_find(language->text);
     if (found == NULL || !json_is(language, found->name))
         return fault_set(fault, EINVAL, "\"language\" must be %s, not \"%s\"",
-                         language_names(names, sizeof(names)), visible_name(language->text).text);
+                         language_names(names), visible_name(language->text).text);
     call->arguments.snippet.language = found;
     return 0;
 }
@@ -72,7 +71,7 @@ static int read_members(struct call_line *call, const struct settings *settings,
     struct tool tool = *tool_list_find_language(language);
     tool.name = "a line";
     const struct code_arguments_form form = {&tool, settings, others};
-    r = code_arguments_read_form(&call->arguments, &form, object, fault);
+    r = code_arguments_read(&call->arguments, &form, object, fault);
     call->arguments.snippet.language = language;
     return r;
 }

@@ -36,7 +36,7 @@ int call_site_open(struct call_site *site, struct loop *loop, const struct setti
         .link = {.process = FLEET_PROCESS_NONE, .channel = CHANNEL_NONE},
         .is_elsewhere = fleet->url != NULL,
     };
-    site->launcher.has_templates = true;
+    site->launcher.preparer.has_templates = true;
     int r = checker_open(&site->checker, loop, settings, fault);
     if (r == 0)
         r = metrics_file_open(&site->metrics, fault);
@@ -104,13 +104,19 @@ static void write_result(struct call_run *run, const struct result_files *files)
         .files = files,
         .patches = &run->patches.patches,
         .network = &settings->network,
-        .check = run->check.checker != NULL ? &run->check : NULL,
+        .check = check_was_made(&run->check) ? &run->check : NULL,
     };
     const struct result_head head = head_of(run);
     run->result = BUFFER(RESULT_JSON_MAX(run->ended.limits.output_kept) + LINE_IN_MAX);
-    int r = run->call.is_carried
-                ? result_line_write_carried(&head, &run->ended, run->call.wants_files, &run->result)
-                : result_line_write(&head, &record, &run->result);
+    const struct carried_result carried = {
+        .result = &run->ended,
+        .patches = &run->patches.patches,
+        .findings = record.check != NULL ? &run->check.findings : NULL,
+        .check_ns = run->check.duration_ns,
+        .wants_files = run->call.wants_files,
+    };
+    int r = run->call.is_carried ? result_line_write_carried(&head, &carried, &run->result)
+                                 : result_line_write(&head, &record, &run->result);
     if (r < 0)
         buffer_release(&run->result);
 }
@@ -151,7 +157,7 @@ static void run_done(void *data, int status, struct run_result *result, const st
     }
     metrics_file_count_run(&run->site->metrics, run->call.arguments.snippet.language, result);
     run_result_take(result, &run->ended);
-    patch_queue_add(&run->site->patches, &run->patches, &run->ended.folders);
+    patch_queue_add(&run->site->patches, &run->patches, &run->ended);
 }
 
 /* Others have a copy of everything, and results name the language. */
@@ -229,7 +235,8 @@ static void answered(struct fleet_ticket *ticket, const struct json_value *answe
     case FLEET_RAN:
         metrics_file_count_run(&run->site->metrics, run->call.arguments.snippet.language,
                                &run->ended);
-        patch_queue_add(&run->site->patches, &run->patches, &run->ended.folders);
+        check_take_told(&run->check, &run->ended.told_findings);
+        patch_queue_add(&run->site->patches, &run->patches, &run->ended);
         break;
     case FLEET_NOT_RUN:
         fail(run, &fault, NOT_RUN_FAILED);

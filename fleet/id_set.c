@@ -151,8 +151,7 @@ int id_set_read(struct id_set *set, const char *path, struct id_file *ret_file, 
     struct id_file file = {0};
     OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
-        return fault_set(fault, errno, "opening %s, whose results --resume does not want again: %m",
-                         path);
+        return fault_set(fault, errno, "opening %s, the results of --resume: %m", path);
     int r = read_lines(set, fd, &file);
     if (r < 0)
         return fault_set(fault, -r, "reading the results in %s: %m", path);

@@ -42,11 +42,18 @@ int environment_name_find(struct environment_name *environment, struct fault *fa
 
 int broker_fault(struct fault *fault, natsStatus status, const char *what)
 {
+    const char *text = natsStatus_GetText(status);
     natsStatus last = NATS_OK;
     const char *detail = nats_GetLastError(&last);
-    bool has_detail = detail != NULL && detail[0] != '\0' && last == status;
-    return fault_set(fault, status == NATS_TIMEOUT ? ETIMEDOUT : EIO, "%s: %s%s%s", what,
-                     natsStatus_GetText(status), has_detail ? ": " : "", has_detail ? detail : "");
+    const char *place = detail != NULL && detail[0] == '(' ? strstr(detail, "): ") : NULL;
+    if (place != NULL) /* "(conn.c:2088): " */
+        detail = place + 3;
+    bool has_detail =
+        detail != NULL && detail[0] != '\0' && last == status && strcmp(detail, text) != 0;
+    return fault_set(
+        fault, status == NATS_TIMEOUT ? ETIMEDOUT : EIO, "%s: %s%s%s%s", what, text,
+        has_detail ? ": " : "", has_detail ? detail : "",
+        status == NATS_NO_SERVER ? "; check the address, and that the broker runs there" : "");
 }
 
 static void on_disconnect(natsConnection *connection, void *data)

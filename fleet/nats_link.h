@@ -7,6 +7,7 @@
 #define FLEET_NATS_LINK_H
 
 #include "fleet/subject.h"
+#include "images/store/language_file.h"
 #include "sandbox/base/fault.h"
 
 #include <nats/nats.h>
@@ -14,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ENVIRONMENTS_MAX 8
+#define ENVIRONMENTS_MAX (LANGUAGE_FILES_MAX + 8) /* one of each language: some are no data */
 #define BROKER_DENIAL_MAX 256
 
 /* A language, and the image that it runs on. */

@@ -61,9 +61,10 @@ static int write_fault(const struct result_head *head, const char *outcome,
     return finish(writer);
 }
 
-int result_line_write_carried(const struct result_head *head, const struct run_result *result,
-                              bool wants_files, struct buffer *text)
+int result_line_write_carried(const struct result_head *head, const struct carried_result *carried,
+                              struct buffer *text)
 {
+    const struct run_result *result = carried->result;
     size_t output = result->out.head.length + result->out.tail.length + result->err.head.length +
                     result->err.tail.length;
     size_t taken = output / 3 * 4 + CARRIED_OVERHEAD;
@@ -72,8 +73,7 @@ int result_line_write_carried(const struct result_head *head, const struct run_r
     if (r < 0)
         return r;
     json_key(writer, "run");
-    carried_result_write(writer, result,
-                         wants_files && taken < LINE_IN_MAX ? LINE_IN_MAX - taken : 0);
+    carried_result_write(writer, carried, taken < LINE_IN_MAX ? LINE_IN_MAX - taken : 0);
     return finish(writer);
 }
 

@@ -8,6 +8,7 @@
 #define FLEET_RESULT_LINE_H
 
 #include "interpreter/result/result_json.h"
+#include "interpreter/workers/carried_result.h"
 
 /* The call that a result belongs to. */
 struct result_head {
@@ -21,12 +22,9 @@ int result_line_write(const struct result_head *head, const struct record *recor
 int result_line_write_error(const struct result_head *head, const struct fault *fault,
                             struct buffer *text);
 
-/*
- * The whole result, for a front end elsewhere: carried_result.h. Files that its line has no room for are left out;
- * all, unless they are wanted.
- */
-int result_line_write_carried(const struct result_head *head, const struct run_result *result,
-                              bool wants_files, struct buffer *text);
+/* The whole result, for a front end elsewhere. Its patches and files may take what the line has room for. */
+int result_line_write_carried(const struct result_head *head, const struct carried_result *carried,
+                              struct buffer *text);
 
 /* Of a call that may have run, as a whole or in part, without anybody knowing. It counts as run: not again. */
 int result_line_write_lost(const struct result_head *head, const char *reason, struct buffer *text);

@@ -286,6 +286,8 @@ int add_image(const struct addition *addition, struct fault *fault)
     int r = image_name_check(addition->name, fault);
     if (r == 0)
         r = image_name_check(addition->result, fault);
+    if (r == 0)
+        r = image_plan_check_programs(fault);
     if (r < 0)
         return r;
     struct progress progress;

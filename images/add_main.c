@@ -122,9 +122,10 @@ static int add(struct add_arguments *arguments, const char *name)
 /* Checks the options and the one operand: 0, or the exit code for a wrong command line. */
 static int arguments_check(const struct add_arguments *arguments, char **names, int count)
 {
-    if (count != 1)
-        return usage_fault(count > 1 ? "one image at a time, not also " : "name the image",
-                           count > 1 ? names[1] : "");
+    if (count == 0)
+        return usage_fault("name the image", "");
+    if (count > 1)
+        return usage_fault("only one image; a package needs an installer, as in --pip ", names[1]);
     const char *option = option_among(arguments);
     if (option != NULL)
         return usage_fault("not a package: ", option);

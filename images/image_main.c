@@ -339,5 +339,10 @@ int main(int argc, char **argv)
         fprintf(stderr, PROGRAM ": out of memory\n");
         return EXIT_FAILURE;
     }
+    struct fault fault = {0};
+    if (catalog_load(&fault) < 0) {
+        fprintf(stderr, "code-sandbox-mcp: %s\n", fault.text);
+        return EXIT_USAGE;
+    }
     return output_settle(command_run(argc, argv));
 }

@@ -1,6 +1,7 @@
 #include "interpreter/checker.h"
 
 #include "interpreter/rules/check_answer.h"
+#include "interpreter/rules/findings_text.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
@@ -43,7 +44,7 @@ static int make_settings(const struct settings *from, struct settings *settings,
 struct checker_session {
     struct checker *checker;
     struct checker_session *next; /* of those that are retired */
-    struct session *session; /* NULL: it has ended by itself */
+    struct live_session live; /* without a session: it has ended by itself */
     const struct language *language;
     size_t waiting; /* cells that are not done */
     size_t begun; /* checks, in all */
@@ -78,8 +79,8 @@ static void end_retired(struct checker *checker)
             continue;
         }
         *link = own->next;
-        if (own->session != NULL)
-            session_end(own->session);
+        if (own->live.session != NULL)
+            session_end(own->live.session);
         free(own);
     }
 }
@@ -162,7 +163,7 @@ static void session_ended(void *data, int status, const struct run_result *resul
     (void)result;
     (void)fault;
     struct checker_session *own = data;
-    own->session = NULL;
+    own->live.session = NULL;
     retire(own);
 }
 
@@ -186,7 +187,8 @@ static int open_checker_session(struct checker *checker, const struct language *
 {
     const struct language_check *way = language->check;
     const struct session_observer observer = {.ended = session_ended, .data = own};
-    int r = launcher_open_session(&checker->launcher, language, &observer, &own->session, fault);
+    const struct session_wish wish = {.language = language, .has_no_checkpoints = true};
+    int r = launcher_open_session(&checker->launcher, &wish, &observer, &own->live, fault);
     if (r < 0)
         return r;
     const struct snippet first = {
@@ -199,9 +201,9 @@ static int open_checker_session(struct checker *checker, const struct language *
     };
     const struct run_observer cell_observer = {.done = first_cell_done, .data = own};
     struct cell *cell = NULL;
-    r = launcher_continue(&checker->launcher, own->session, &first, &cell_observer, &cell, fault);
+    r = launcher_continue(&checker->launcher, &own->live, &first, &cell_observer, &cell, fault);
     if (r < 0)
-        session_end(own->session);
+        session_end(own->live.session);
     return r;
 }
 
@@ -375,8 +377,8 @@ static int place(struct check *check, struct checker *checker, const struct snip
     check->session = *current_of(checker, language);
     if (is_behind || !has_place(checker, language))
         return wait_for_place(checker, check, fault);
-    r = launcher_continue(&checker->launcher, check->session->session, &cell, &observer,
-                          &check->cell, fault);
+    r = launcher_continue(&checker->launcher, &check->session->live, &cell, &observer, &check->cell,
+                          fault);
     if (r == -EAGAIN && check->session->waiting > 0) /* its cells have too many bytes */
         return wait_for_place(checker, check, fault);
     if (r < 0)
@@ -399,6 +401,22 @@ int check_begin(struct check *check, struct checker *checker, const struct snipp
     if (r < 0)
         discount(checker, check);
     return r;
+}
+
+bool check_was_made(const struct check *check)
+{
+    return check->checker != NULL || check->is_told;
+}
+
+void check_take_told(struct check *check, const struct buffer *text)
+{
+    if (text->length == 0)
+        return;
+    check->is_told = true;
+    if (findings_text_read_carried(text, &check->findings, &check->duration_ns) == 0)
+        return;
+    findings_release(&check->findings);
+    check->findings.unchecked = strdup("what the worker said of the rules is not understood");
 }
 
 void check_drop(struct check *check)

@@ -39,6 +39,7 @@ struct check {
     struct findings findings; /* to be released by the owner */
     int64_t duration_ns;
     bool has_failed; /* the checker did; findings.unchecked says how */
+    bool is_told;    /* a worker made it */
     bool is_lost;    /* it had no turn yet: begin again */
     /* The rest is the checker's. */
     struct checker *checker;
@@ -75,6 +76,12 @@ bool checker_is_for(const struct checker *checker, const struct language *langua
  */
 int check_begin(struct check *check, struct checker *checker, const struct snippet *snippet,
                 struct fault *fault);
+
+/* Whether there was one, here or on a worker. */
+bool check_was_made(const struct check *check);
+
+/* Makes it the check that a worker tells of in a result, if it does: findings_text.h. */
+void check_take_told(struct check *check, const struct buffer *text);
 
 /* Nobody wants to know any more; also where it has never begun or is done. */
 void check_drop(struct check *check);

@@ -7,10 +7,10 @@
 #ifndef INTERPRETER_LAUNCHER_H
 #define INTERPRETER_LAUNCHER_H
 
-#include "images/store/image_use.h"
-#include "interpreter/certificates.h"
 #include "interpreter/languages/language.h"
+#include "interpreter/live_session.h"
 #include "interpreter/metrics/metrics.h"
+#include "interpreter/preparation.h"
 #include "interpreter/remote.h"
 #include "interpreter/settings/settings.h"
 #include "interpreter/snippet.h"
@@ -25,9 +25,8 @@ struct launcher {
     const struct settings *settings; /* borrowed */
     struct engine *engine;           /* owned; NULL before the first run */
     struct remote remote;            /* of --workers */
-    struct used_images used;         /* by runs that go on */
+    struct preparer preparer;
     uint64_t warm;                   /* engine_options.warm */
-    bool has_templates; /* many snippets may come: engine_options.templates, if wanted */
     bool logs_prewarming; /* that it has failed */
     char *scope_program; /* owned; NULL: not looked for yet, or not there */
     char *network_program; /* the same, of the network's broker */
@@ -35,7 +34,6 @@ struct launcher {
     struct buffer
         unheard; /* owned; warnings of mounts_warn() about runs without a result, for the next one */
     bool is_released; /* so that nothing that was started is left */
-    struct certificates certificates[LANGUAGE_COUNT]; /* owned; of the image each was last run on */
 };
 
 /* Cheap, without side effects: nothing is looked for before the first run. */
@@ -54,6 +52,9 @@ enum hold {
 
 /* Lets no further run begin for that reason: those that are started wait. Or lets them, for its part. */
 void launcher_hold(struct launcher *launcher, enum hold reason, bool hold);
+
+/* Makes the engine, when it is first needed. 0, or a negative errno with its fault. */
+int launcher_ensure_engine(struct launcher *launcher, struct fault *fault);
 
 /* Kills every run without a word to its observer. */
 void launcher_release(struct launcher *launcher);
@@ -93,15 +94,44 @@ void launched_cancel(const struct launched *launched);
 bool launched_is_queued(const struct launched *launched);
 
 /*
- * Plans a session of the language, which must have a runner; it starts with its first cell. As
- * engine_open_session().
+ * The image of that name, or if NULL, the one that has all languages, or else the first language's; and the language that is
+ * first of those that run on it. -ENOENT: it is not there, or has none.
  */
-int launcher_open_session(struct launcher *launcher, const struct language *language,
-                          const struct session_observer *observer, struct session **ret_session,
+int launcher_choose_image(const struct settings *settings, const char *name, const char **ret_image,
+                          const struct language **ret_language, struct fault *fault);
+
+/* What a session is, beyond the settings. Borrowed for the call. */
+struct session_wish {
+    const struct language *language; /* of its first interpreter; it must have a runner */
+    const char *image; /* its name; NULL: that of the language */
+    bool keeps_running; /* run_spec.keeps_running */
+    const struct calls_spec *calls; /* what its cells may call; or NULL: nothing */
+    bool has_no_checkpoints; /* its cells are the server's own */
+    /* NAME=VALUE, NULL-terminated: variables besides the operator's; or NULL. */
+    const char *const *environment;
+    /* Less than the settings say; 0: as they say. */
+    uint64_t memory_bytes, disk_bytes, processes, output_bytes;
+};
+
+/*
+ * Plans a session on the image of the language; it starts with its first cell or command. As engine_open_session();
+ * -EINVAL, too, if it cannot have what is wished.
+ */
+int launcher_open_session(struct launcher *launcher, const struct session_wish *wish,
+                          const struct session_observer *observer, struct live_session *ret_live,
                           struct fault *fault);
 
-/* Runs the snippet as the next cell of the session. As session_submit(). */
-int launcher_continue(struct launcher *launcher, struct session *session,
+/* Whether the session's image has the program in its PATH. */
+bool launcher_has_program(const struct live_session *live, const char *program);
+
+/* Whether the session has run the language, or its image has the interpreter. */
+bool launcher_may_continue(const struct live_session *live, const struct language *language);
+
+/*
+ * Runs the snippet as the next cell of the session, also in a language that is new to it, if its image has that. As
+ * session_submit() and engine_add_lane(); -ENOENT: the image has no interpreter for it.
+ */
+int launcher_continue(struct launcher *launcher, struct live_session *live,
                       const struct snippet *snippet, const struct run_observer *observer,
                       struct cell **ret_cell, struct fault *fault);
 

@@ -3,7 +3,6 @@
 #include "interpreter/base/bounds.h"
 #include "interpreter/settings/settings.h"
 #include "interpreter/workers/fleet_answer.h"
-#include "sandbox/base/base64.h"
 #include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
@@ -87,41 +86,31 @@ static void answered(struct fleet_ticket *ticket, const struct json_value *answe
     }
 }
 
-static int write_base64(struct json_writer *writer, const char *name, const char *bytes,
-                        size_t length)
+static void write_files(struct json_writer *writer, const struct snippet *snippet)
 {
-    OWNED(buffer_release) struct buffer text = BUFFER(2 * length + 4);
-    int r = base64_append(&text, bytes, length);
-    json_key(writer, name);
-    json_string(writer, text.data, text.length);
-    return r;
-}
-
-static int write_files(struct json_writer *writer, const struct snippet *snippet)
-{
-    int r = 0;
     json_key(writer, "files");
     json_begin_array(writer);
-    for (size_t i = 0; r == 0 && i < snippet->input_count; i++) {
+    for (size_t i = 0; i < snippet->input_count; i++) {
         const struct run_input *input = &snippet->inputs[i];
         json_begin_object(writer);
         json_text_member(writer, "name", input->name);
-        r = write_base64(writer, "base64", input->bytes, input->length);
+        json_key(writer, "base64");
+        json_base64(writer, input->bytes, input->length);
         json_end_object(writer);
     }
     json_end_array(writer);
-    return r;
 }
 
 /* What only such calls have: stdin of any bytes, and arguments of the program. */
-static int write_carried(struct json_writer *writer, const struct snippet *snippet)
+static void write_carried(struct json_writer *writer, const struct snippet *snippet)
 {
     const struct run_stdin *source = &snippet->stdin_source;
-    int r = 0;
     json_key(writer, "carry");
     json_begin_object(writer);
-    if (source->kind == STDIN_BYTES)
-        r = write_base64(writer, "stdin", source->bytes, source->length);
+    if (source->kind == STDIN_BYTES) {
+        json_key(writer, "stdin");
+        json_base64(writer, source->bytes, source->length);
+    }
     json_key(writer, "arguments");
     json_begin_array(writer);
     for (const char *const *argument = snippet->arguments; argument != NULL && *argument != NULL;
@@ -130,7 +119,6 @@ static int write_carried(struct json_writer *writer, const struct snippet *snipp
     json_end_array(writer);
     json_boolean_member(writer, "files", true);
     json_end_object(writer);
-    return r;
 }
 
 static int write_call(const struct remote *remote, const struct snippet *snippet,
@@ -152,12 +140,10 @@ static int write_call(const struct remote *remote, const struct snippet *snippet
         json_key(writer, "timeout_seconds");
         json_double(writer, (double)wall_ms / 1000);
     }
-    r = write_files(writer, snippet);
-    if (r == 0)
-        r = write_carried(writer, snippet);
+    write_files(writer, snippet);
+    write_carried(writer, snippet);
     json_end_object(writer);
-    int end = json_writer_close(writer);
-    return r < 0 ? r : end;
+    return json_writer_close(writer);
 }
 
 static int check_text(const struct snippet *snippet, struct fault *fault)

@@ -3,6 +3,7 @@
 #include "interpreter/session_time.h"
 #include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 #include "sandbox/limits/meminfo.h"
 
 #include <errno.h>
@@ -12,7 +13,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-_Static_assert(SESSION_HANDLE_LETTERS + sizeof("py-") <= SESSION_HANDLE_SIZE, "a handle has room");
+_Static_assert(SESSION_HANDLE_LETTERS + sizeof(SESSION_HANDLE_PREFIX) <= SESSION_HANDLE_SIZE,
+               "a handle has room");
 
 static void on_sweep(struct loop_timer *timer);
 
@@ -24,12 +26,19 @@ struct session_table session_table_of(struct loop *loop, const struct settings *
 static void take_out(struct session_entry *entry)
 {
     struct session_table *table = entry->table;
+    void (*gone)(void *data) = entry->gone;
+    void *gone_data = entry->gone_data;
     LIST_REMOVE(table->entries, entry);
     table->count--;
     if (table->count == 0 && table->sweep.armed)
         loop_disarm(table->loop, &table->sweep);
     changes_seen_release(&entry->changed);
+    live_session_free_variables(&entry->live.environment);
+    if (entry->beside != NULL)
+        entry->release_beside(entry->beside);
     free(entry);
+    if (gone != NULL)
+        gone(gone_data);
 }
 
 void session_table_release(struct session_table *table)
@@ -45,6 +54,32 @@ struct session_entry *session_table_find(const struct session_table *table, unsi
     while (entry != NULL && (entry->owner != owner || strcmp(entry->handle, handle) != 0))
         entry = entry->next;
     return entry;
+}
+
+/* 1..UINT32_MAX in decimal digits, or 0. */
+static uint32_t number_of(const char *text)
+{
+    uint64_t number = 0;
+    for (; *text >= '0' && *text <= '9' && number <= UINT32_MAX; text++)
+        number = 10 * number + (uint64_t)(*text - '0');
+    return *text == '\0' && number <= UINT32_MAX ? (uint32_t)number : 0;
+}
+
+int session_handle_read(const char *text, char ret_handle[SESSION_HANDLE_SIZE],
+                        uint32_t *ret_back_to, struct fault *fault)
+{
+    size_t length = strcspn(text, "@");
+    snprintf(ret_handle, SESSION_HANDLE_SIZE, "%.*s",
+             length < SESSION_HANDLE_SIZE ? (int)length : SESSION_HANDLE_SIZE, text);
+    *ret_back_to = text[length] == '@' ? number_of(text + length + 1) : 0;
+    if (text[length] != '@' || (*ret_back_to > 0 && strncmp(text, SESSION_HANDLE_PREFIX,
+                                                            strlen(SESSION_HANDLE_PREFIX)) == 0))
+        return 0;
+    fault_identify(fault, "invalid_parameter");
+    return fault_set(
+        fault, EINVAL,
+        "\"%s\" must be the handle of a session, @, and the number of one of its calls",
+        visible_name(text).text);
 }
 
 const struct session_end *session_table_find_end(const struct session_table *table, unsigned owner,
@@ -64,7 +99,7 @@ void session_table_note_end(struct session_entry *entry, const char *reason)
     struct session_table *table = entry->table;
     struct session_end *end = &table->ended[table->ended_count++ % SESSIONS_REMEMBERED_MAX];
     *end = (struct session_end){
-        .owner = entry->owner, .language = entry->language, .calls = entry->calls};
+        .owner = entry->owner, .kept = live_session_kept(&entry->live), .calls = entry->calls};
     memcpy(end->handle, entry->handle, sizeof(end->handle));
     snprintf(end->reason, sizeof(end->reason), "%s", reason);
     take_out(entry);
@@ -72,21 +107,21 @@ void session_table_note_end(struct session_entry *entry, const char *reason)
 
 void session_table_drop(struct session_entry *entry)
 {
-    if (entry->session != NULL)
-        session_end(entry->session);
+    if (entry->live.session != NULL)
+        session_end(entry->live.session);
     take_out(entry);
 }
 
 static void end_session(struct session_entry *entry, const char *reason)
 {
-    session_end(entry->session);
+    session_end(entry->live.session);
     session_table_note_end(entry, reason);
 }
 
 /* When it ends unless a call comes. */
 static int64_t end_of_idle(const struct session_entry *entry)
 {
-    return entry->used_at + entry->table->settings->session_idle_ms * NANOSECONDS_PER_MILLISECOND;
+    return entry->used_at + entry->idle_ms * NANOSECONDS_PER_MILLISECOND;
 }
 
 static int64_t end_of_life(const struct session_entry *entry)
@@ -140,7 +175,7 @@ static void on_sweep(struct loop_timer *timer)
             continue;
         if (now >= end_of_idle(entry)) {
             char time[SESSION_TIME_SIZE];
-            session_time_describe(table->settings->session_idle_ms, time);
+            session_time_describe(entry->idle_ms, time);
             snprintf(reason, sizeof(reason), "ended after %s without a call", time);
             end_session(entry, reason);
         } else if (now >= end_of_life(entry)) {
@@ -151,28 +186,29 @@ static void on_sweep(struct loop_timer *timer)
     arm_sweep(table);
 }
 
-static int make_room(struct session_table *table, unsigned owner,
-                     char ret_displaced[SESSION_HANDLE_SIZE])
+void session_entry_make_room(struct session_entry *entry, char ret_displaced[SESSION_HANDLE_SIZE])
 {
+    const struct session_table *table = entry->table;
     ret_displaced[0] = '\0';
-    if (table->count < table->settings->sessions)
-        return 0;
-    struct session_entry *least = least_used(table, &owner);
+    if (table->count <= table->settings->sessions)
+        return;
+    entry->pending++; /* it does not end for itself */
+    struct session_entry *least = least_used(table, &entry->owner);
+    entry->pending--;
     if (least == NULL)
-        return -EAGAIN;
+        return;
     memcpy(ret_displaced, least->handle, SESSION_HANDLE_SIZE);
     end_session(least, "ended to make room for another one");
-    return 0;
 }
 
 /* Without letters and digits that look alike: RFC 4648 has none of 0, 1, 8 and 9. */
-static int make_handle(const char *prefix, char handle[SESSION_HANDLE_SIZE])
+static int make_handle(char handle[SESSION_HANDLE_SIZE])
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
     unsigned char random[SESSION_HANDLE_LETTERS];
     if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
         return -EIO;
-    int length = snprintf(handle, SESSION_HANDLE_SIZE, "%s-", prefix);
+    int length = snprintf(handle, SESSION_HANDLE_SIZE, SESSION_HANDLE_PREFIX);
     for (size_t i = 0; i < sizeof(random); i++)
         handle[length++] = letters[random[i] % 32];
     handle[length] = '\0';
@@ -191,29 +227,24 @@ static bool is_taken(const struct session_table *table, const char *handle)
     return entry != NULL || is_remembered;
 }
 
-int session_table_add(struct session_table *table, unsigned owner, const struct language *language,
-                      struct session_entry **ret_entry, char ret_displaced[SESSION_HANDLE_SIZE],
+int session_table_add(struct session_table *table, unsigned owner, struct session_entry **ret_entry,
                       struct fault *fault)
 {
-    const struct session_runner *runner = language->session;
-    if (runner == NULL)
-        return fault_set(fault, ENOTSUP, "%s has no sessions: leave out \"session\"",
-                         language->title);
-    int r = make_room(table, owner, ret_displaced);
-    if (r < 0)
-        return r;
+    int r = 0;
+    if (table->count >= table->settings->sessions && least_used(table, &owner) == NULL)
+        return -EAGAIN;
     struct session_entry *entry = calloc(1, sizeof(*entry));
     if (entry == NULL)
         return fault_set(fault, ENOMEM, "starting a session: %m");
     *entry = (struct session_entry){
         .table = table,
         .owner = owner,
-        .language = language,
         .began_at = clock_now(),
+        .idle_ms = table->settings->session_idle_ms,
         .used_at = clock_now(),
     };
     do {
-        r = make_handle(runner->prefix, entry->handle);
+        r = make_handle(entry->handle);
     } while (r == 0 && is_taken(table, entry->handle));
     if (r < 0) {
         free(entry);
@@ -232,10 +263,15 @@ void session_entry_begin_call(struct session_entry *entry)
 
 void session_entry_end_call(struct session_entry *entry, const struct run_result *result)
 {
-    entry->pending--;
     entry->calls++;
-    entry->used_at = clock_now();
     if (result != NULL)
         entry->peak_memory_bytes = result->peak_memory_bytes;
+    session_entry_end_use(entry);
+}
+
+void session_entry_end_use(struct session_entry *entry)
+{
+    entry->pending--;
+    entry->used_at = clock_now();
     arm_sweep(entry->table);
 }

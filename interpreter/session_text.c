@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #define LIST_MAX 1024
 #define SHOWN_MAX_ALIVE 8 /* in an error */
@@ -24,75 +23,41 @@ static int describe_alive(const struct session_entry *entry, struct buffer *text
     return r;
 }
 
-/* "py-9q2m4d (5 calls, 2 min ago), sh-..."; of one owner, and of one language or all. */
-static void list_alive(const struct session_table *table, unsigned owner,
-                       const struct language *language, struct buffer *text)
+/* "s-9q2m4d (5 calls, 2 min ago), s-..."; of one owner. */
+static void list_alive(const struct session_table *table, unsigned owner, struct buffer *text)
 {
     size_t shown = 0;
     for (const struct session_entry *entry = table->entries; entry; entry = entry->next) {
-        if (entry->owner != owner || (language != NULL && entry->language != language) ||
-            shown == SHOWN_MAX_ALIVE)
+        if (entry->owner != owner || shown == SHOWN_MAX_ALIVE)
             continue;
         buffer_append_text(text, shown++ > 0 ? ", " : "");
         describe_alive(entry, text);
     }
 }
 
-/* What is alive, and what to do. */
-static int explain(const struct session_table *table, unsigned owner,
-                   const struct language *language, const char *what, struct fault *fault)
-{
-    OWNED(buffer_release) struct buffer same = BUFFER(LIST_MAX);
-    OWNED(buffer_release) struct buffer others = BUFFER(LIST_MAX);
-    list_alive(table, owner, language, &same);
-    if (same.length == 0 && language != NULL)
-        list_alive(table, owner, NULL, &others);
-    const char *list = same.length > 0     ? buffer_string(&same)
-                       : others.length > 0 ? buffer_string(&others)
-                                           : NULL;
-    fault_identify(fault, "no_session");
-    if (others.length > 0)
-        return fault_set(
-            fault, ENOENT,
-            "%s None of %s is alive, but of other tools: %s. Start another with \"new\".", what,
-            language->title, list != NULL ? list : "some");
-    return fault_set(fault, ENOENT, "%s %s%s. Start another with \"new\".", what,
-                     list != NULL ? "Alive: " : "None is alive", list != NULL ? list : "");
-}
-
-static int explain_other(const struct session_entry *entry, const struct language *language,
-                         struct fault *fault)
-{
-    fault_identify(fault, "no_session");
-    return fault_set(fault, ENOENT,
-                     "%s is a session of %s, not of %s: use the tool for %s, or start one here "
-                     "with \"new\".",
-                     entry->handle, entry->language->title, language->title,
-                     entry->language->title);
-}
-
 int session_text_explain_unknown(const struct session_table *table, unsigned owner,
-                                 const char *handle, const struct language *language,
-                                 struct fault *fault)
+                                 const char *handle, struct fault *fault)
 {
-    const struct session_entry *entry = session_table_find(table, owner, handle);
-    if (entry != NULL)
-        return explain_other(entry, language, fault);
+    OWNED(buffer_release) struct buffer alive = BUFFER(LIST_MAX);
     char what[FAULT_TEXT_MAX / 2];
     const struct session_end *end = session_table_find_end(table, owner, handle);
     if (end != NULL)
         snprintf(what, sizeof(what), "There is no session %s: it %s. Its %s are gone.", end->handle,
-                 end->reason, end->language->session->kept);
+                 end->reason, end->kept);
     else
         snprintf(what, sizeof(what), "There is no session %s.", visible_name(handle).text);
-    return explain(table, owner, language, what, fault);
+    list_alive(table, owner, &alive);
+    const char *list = alive.length > 0 ? buffer_string(&alive) : NULL;
+    fault_identify(fault, end != NULL ? "lost" : "no_session");
+    return fault_set(fault, ENOENT, "%s %s%s. Start another with \"new\".", what,
+                     list != NULL ? "Alive: " : "None is alive", list != NULL ? list : "");
 }
 
 int session_text_explain_busy(const struct session_table *table, unsigned owner,
                               struct fault *fault)
 {
     OWNED(buffer_release) struct buffer alive = BUFFER(LIST_MAX);
-    list_alive(table, owner, NULL, &alive);
+    list_alive(table, owner, &alive);
     const char *list = buffer_string(&alive);
     size_t count = 0;
     for (const struct session_entry *entry = table->entries; entry; entry = entry->next)
@@ -108,6 +73,35 @@ int session_text_explain_busy(const struct session_table *table, unsigned owner,
                      count, count == 1 ? " is" : "s are", list != NULL ? list : "");
 }
 
+/* The interpreter of the call was lost, or had been. */
+static int note_restored(const struct run_checkpoint *checkpoint, struct buffer *text)
+{
+    return checkpoint->was_between
+               ? buffer_format(
+                     text,
+                     "its process had ended before this one: it began with the variables as "
+                     "they were after call %" PRIu32 ", files kept",
+                     checkpoint->restored_to)
+               : buffer_format(
+                     text,
+                     "this one ended its process: variables are again as after call %" PRIu32
+                     ", files as they are now",
+                     checkpoint->restored_to);
+}
+
+/* It was as the call had asked for. */
+static int note_return(const struct run_checkpoint *checkpoint, struct buffer *text)
+{
+    static const char *const files[FILES_COUNT] = {
+        [FILES_LEFT] = "files as they were before this call",
+        [FILES_BACK] = "files of the work directory, too",
+        [FILES_TOO_MANY] = "files are not part of it: they were more than are copied",
+        [FILES_FAILED] = "not all files: some could not be brought back",
+    };
+    return buffer_format(text, "this one went back to the state after call %" PRIu32 " (%s), ",
+                         checkpoint->went_back, files[checkpoint->files]);
+}
+
 int session_text_note(const struct session_view *view, struct buffer *text)
 {
     int r = 0;
@@ -120,9 +114,14 @@ int session_text_note(const struct session_view *view, struct buffer *text)
         return buffer_format(
             text, "[session %s is lost, with its %s: it %s. Start another with \"new\"]",
             view->handle, view->kept, view->reason != NULL ? view->reason : "ended");
-    return buffer_format(text,
-                         "[session %s: %" PRIu64 " call%s, %s kept; give it as session to go on]",
-                         view->handle, view->calls, view->calls == 1 ? "" : "s", view->kept);
+    r = buffer_format(text, "[session %s: %" PRIu64 " call%s, ", view->handle, view->calls,
+                      view->calls == 1 ? "" : "s");
+    if (r == 0 && view->checkpoint.went_back > 0)
+        r = note_return(&view->checkpoint, text);
+    if (r == 0)
+        r = view->checkpoint.restored_to > 0 ? note_restored(&view->checkpoint, text)
+                                             : buffer_format(text, "%s kept", view->kept);
+    return r < 0 ? r : buffer_append_text(text, "; give it as session to go on]");
 }
 
 static bool was_interrupted(const struct run_result *result)
@@ -133,7 +132,6 @@ static bool was_interrupted(const struct run_result *result)
 int session_text_end(const struct session_view *view, const struct run_result *result,
                      struct buffer *text)
 {
-    bool has_variables = strncmp(view->kept, "variables", strlen("variables")) == 0;
     const char *why = !was_interrupted(result) ? ""
                       : result->interrupt == INTERRUPT_FATAL
                           ? "its process ended at the interrupt: "
@@ -142,11 +140,13 @@ int session_text_end(const struct session_view *view, const struct run_result *r
         return buffer_format(text, "; %sthe session's %s are lost", why, view->kept);
     if (!was_interrupted(result))
         return 0;
+    if (view->checkpoint.restored_to > 0 && !view->checkpoint.was_between)
+        return buffer_format(text, "; %sonly this call is lost", why);
     if (result->interrupt == INTERRUPT_CAUGHT)
         return buffer_append_text(text,
                                   "; the code caught the interrupt and went on: the result may "
                                   "be incomplete");
-    return has_variables
+    return view->has_variables
                ? buffer_append_text(text, "; it was interrupted, and the variables it had are kept")
                : buffer_append_text(text, "; the files are kept");
 }

@@ -14,15 +14,16 @@ struct session_view {
     bool is_kept;
     const char *reason;    /* why it ended: as in session_end; NULL while it is kept */
     const char *kept;      /* "variables and files" */
+    bool has_variables;    /* of the language of the call, from call to call */
     uint64_t calls;        /* this one included */
     int64_t idle_ms;       /* how long it is kept without a call */
+    struct run_checkpoint checkpoint; /* of the language of the call */
     const char *displaced; /* the session that ended to make room for it, or "" */
 };
 
-/* Why a handle of a call in that language names no session of its owner that it can go on with. -ENOENT. */
+/* Why a handle names no session of its owner that a call can go on with. -ENOENT. */
 int session_text_explain_unknown(const struct session_table *table, unsigned owner,
-                                 const char *handle, const struct language *language,
-                                 struct fault *fault);
+                                 const char *handle, struct fault *fault);
 
 /* Why no session can be started. -EAGAIN. */
 int session_text_explain_busy(const struct session_table *table, unsigned owner,

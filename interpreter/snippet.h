@@ -16,6 +16,7 @@
 /* Borrowed for a call. */
 struct snippet {
     const struct language *language;
+    const char *image; /* its name; NULL: as the settings say */
     const char *code;
     size_t length;
     int64_t wall_ms; /* how long it may run; 0: as the settings say */
@@ -25,6 +26,8 @@ struct snippet {
     size_t input_count;
     struct run_stdin stdin_source; /* a descriptor is borrowed for the run: run_spec.h */
     bool joins_output; /* as in run_spec.h; not by workers */
+    uint32_t back_to; /* of a session: cell_spec.back_to */
+    const struct call_functions *functions; /* of a session that has some: cell_spec.functions */
     const char *directory; /* in the jail: where it starts; NULL: beside its code */
     const char
         *program; /* with a directory: the file in the jail that has the code; NULL: none has */

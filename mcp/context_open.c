@@ -1,7 +1,5 @@
 #include "mcp/context_open.h"
 #include "mcp/resources/resources.h"
-#include "mcp/subscriptions.h"
-#include "mcp/tools/code_call.h"
 
 static void hold_for_patches(void *data, bool hold)
 {
@@ -34,11 +32,11 @@ int context_open(struct context *context, const struct settings *settings, struc
 
 void context_stop(struct context *context)
 {
+    open_requests_conclude(&context->requests);
+    open_requests_cancel_all(&context->requests, NULL);
     checker_stop(&context->checker);
     launcher_release(&context->launcher);
     session_table_release(&context->sessions);
-    code_call_forget_all(context);
-    subscriptions_end_all(context);
 }
 
 void context_close(struct context *context)

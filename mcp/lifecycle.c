@@ -37,8 +37,11 @@ static const char *describe(const struct settings *settings, char text[INSTRUCTI
              "call is a fresh process in a fresh directory, %sunless it goes on with a session: "
              "send whole programs. Print the values that you want to see. If output is cut, the "
              "result names a resource with the full text. The resource sandbox://environments "
-             "lists the installed libraries.%s",
-             has_network ? "" : "without network, ", lack_of(settings->engine.tier));
+             "lists the installed libraries.%s%s",
+             has_network ? "" : "without network, ", lack_of(settings->engine.tier),
+             settings->lacks_signals ? " Programs can send signals only to their whole group of "
+                                       "processes, with kill(0, ...)."
+                                     : "");
     return text;
 }
 
@@ -57,6 +60,18 @@ static void write_resources_capability(struct json_writer *writer, bool list_cha
     json_end_object(writer);
 }
 
+/* The methods of mcp/extension. */
+static void write_extension_capability(struct json_writer *writer)
+{
+    json_key(writer, "experimental");
+    json_begin_object(writer);
+    json_key(writer, "code-sandbox");
+    json_begin_object(writer);
+    json_number_member(writer, "version", 1);
+    json_end_object(writer);
+    json_end_object(writer);
+}
+
 /* Capabilities of the server, and how to use it. */
 static void write_introduction(struct json_writer *writer, enum version version,
                                const struct context *context)
@@ -67,6 +82,8 @@ static void write_introduction(struct json_writer *writer, enum version version,
     json_key(writer, "tools");
     write_empty_object(writer);
     write_resources_capability(writer, context->listener != NULL && resources_list_files(version));
+    if (context->settings->sessions > 0)
+        write_extension_capability(writer);
     json_end_object(writer);
     json_text_member(writer, "instructions", describe(context->settings, instructions));
 }

@@ -1,8 +1,10 @@
 #include "mcp/methods.h"
+#include "mcp/extension/exec.h"
+#include "mcp/extension/files.h"
+#include "mcp/extension/sessions.h"
 #include "mcp/lifecycle.h"
 #include "mcp/resources/resources.h"
 #include "mcp/subscriptions.h"
-#include "mcp/tools/code_call.h"
 #include "mcp/tools/tool_list.h"
 #include "sandbox/base/utf8.h"
 
@@ -37,6 +39,21 @@ static const struct method methods[] = {
     {"resources/templates/list", HANDSHAKE | STATELESS, TTL_LONG_MS, resources_list_templates},
     {"resources/read", HANDSHAKE | STATELESS, TTL_SHORT_MS, resources_read},
     {"subscriptions/listen", STATELESS, TTL_NONE, subscriptions_listen},
+    {"code-sandbox/open", HANDSHAKE | STATELESS, TTL_NONE, sessions_open_answer},
+    {"code-sandbox/close", HANDSHAKE | STATELESS, TTL_NONE, sessions_close_answer},
+    {"code-sandbox/cell", HANDSHAKE | STATELESS, TTL_NONE, sessions_cell_answer},
+    {"code-sandbox/changes", HANDSHAKE | STATELESS, TTL_NONE, sessions_changes_answer},
+    {"code-sandbox/exec", HANDSHAKE | STATELESS, TTL_NONE, exec_answer},
+    {"code-sandbox/connect", HANDSHAKE | STATELESS, TTL_NONE, exec_connect_answer},
+    {"code-sandbox/stdin", HANDSHAKE | STATELESS, TTL_NONE, exec_stdin_answer},
+    {"code-sandbox/kill", HANDSHAKE | STATELESS, TTL_NONE, exec_kill_answer},
+    {"code-sandbox/read", HANDSHAKE | STATELESS, TTL_NONE, files_read_answer},
+    {"code-sandbox/write", HANDSHAKE | STATELESS, TTL_NONE, files_write_answer},
+    {"code-sandbox/list", HANDSHAKE | STATELESS, TTL_NONE, files_list_answer},
+    {"code-sandbox/stat", HANDSHAKE | STATELESS, TTL_NONE, files_stat_answer},
+    {"code-sandbox/mkdir", HANDSHAKE | STATELESS, TTL_NONE, files_mkdir_answer},
+    {"code-sandbox/move", HANDSHAKE | STATELESS, TTL_NONE, files_move_answer},
+    {"code-sandbox/remove", HANDSHAKE | STATELESS, TTL_NONE, files_remove_answer},
 };
 
 static const struct method *find_method(const struct json_value *name)
@@ -67,7 +84,7 @@ void methods_answer(struct context *context, const struct rpc_message *message,
                          "%s needs initialize before it, or \"_meta\" with "
                          "\"io.modelcontextprotocol/protocolVersion\"",
                          method->name);
-    } else if (code_call_is_live(context, answer) || subscriptions_is_live(context, answer)) {
+    } else if (open_requests_have(&context->requests, answer)) {
         rpc_answer_error(answer, RPC_INVALID_REQUEST,
                          "a request with this id has not been answered yet");
     } else {
@@ -84,7 +101,6 @@ void methods_notice(struct context *context, struct client *client,
         lifecycle_confirm(client);
     } else if (json_is(message->method, "notifications/cancelled")) {
         const struct json_value *id = json_member(message->params, "requestId");
-        code_call_cancel(context, client->rpc.peer, id);
-        subscriptions_cancel(context, client->rpc.peer, id);
+        open_requests_cancel(&context->requests, client->rpc.peer, id);
     }
 }

@@ -4,8 +4,8 @@
 #include "interpreter/base/end_signals.h"
 #include "interpreter/base/log.h"
 #include "mcp/context_open.h"
+#include "mcp/extension/functions.h"
 #include "mcp/methods.h"
-#include "mcp/subscriptions.h"
 #include "sandbox/base/heap.h"
 #include "sandbox/base/owned.h"
 
@@ -43,15 +43,22 @@ static void handle_notification(void *data, const struct rpc_message *message)
     methods_notice(&server->context, &server->client, message);
 }
 
+static void handle_answer(void *data, const struct json_value *id, const struct json_value *result,
+                          const struct json_value *error)
+{
+    struct server *server = data;
+    functions_take_answer(&server->context, server->client.rpc.owner, id, result, error);
+}
+
 static size_t count_unsent(const struct client *client)
 {
     return channel_unsent(&container_of(client, struct server, client)->channel);
 }
 
-static void send_line(void *data, const char *line, size_t length)
+static void send_line(void *data, struct buffer *line)
 {
     struct server *server = data;
-    channel_send(&server->channel, line, length);
+    channel_send_whole(&server->channel, line);
 }
 
 /* Ends from the loop, because the caller may still be using objects that the shutdown frees. */
@@ -115,8 +122,9 @@ static void handle_settled(void *data)
 static void answer_rest(struct server *server)
 {
     server->input_ended = true;
+    functions_silence(&server->context, &server->client);
     server->seen = server->channel.taken;
-    subscriptions_end_all(&server->context);
+    open_requests_conclude(&server->context.requests);
     arm_after(server, &server->look, UNREAD_MAX_MS);
     end_if_answered(server);
 }
@@ -186,6 +194,7 @@ static int server_open(struct server *server, const struct settings *settings, i
                              .data = server},
         .rpc_observer = {.request = handle_request,
                          .notification = handle_notification,
+                         .answered = handle_answer,
                          .send = send_line,
                          .settled = handle_settled,
                          .data = server},

@@ -1,12 +1,12 @@
 #include "mcp/subscriptions.h"
 #include "interpreter/base/bounds.h"
-#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 
 #include <stdlib.h>
 
 struct subscription {
-    struct subscription *previous, *next;
+    struct open_request request;
+    struct context *context;
     struct reply reply;
 };
 
@@ -30,6 +30,28 @@ static void write_acknowledgement(struct json_writer *writer, const void *data)
     json_end_object(writer);
 }
 
+static void subscription_free(struct subscription *subscription)
+{
+    open_requests_remove(&subscription->context->requests, &subscription->request);
+    free(subscription);
+}
+
+static void cancel(struct open_request *request)
+{
+    struct subscription *subscription = container_of(request, struct subscription, request);
+    rpc_answer_drop(request->answer);
+    subscription_free(subscription);
+}
+
+/* With a result that says that it has ended. */
+static void conclude(struct open_request *request)
+{
+    struct subscription *subscription = container_of(request, struct subscription, request);
+    const struct result_body body = {.write_meta = write_meta, .data = &subscription->reply};
+    reply_result(&subscription->reply, &body);
+    subscription_free(subscription);
+}
+
 void subscriptions_listen(struct context *context, const struct rpc_message *message,
                           const struct reply *reply)
 {
@@ -41,8 +63,8 @@ void subscriptions_listen(struct context *context, const struct rpc_message *mes
     }
     unsigned owner = rpc_answer_rpc(reply->answer)->owner;
     size_t count = 0;
-    for (struct subscription *open = context->subscriptions; open != NULL; open = open->next)
-        count += rpc_answer_rpc(open->reply.answer)->owner == owner;
+    for (struct open_request *open = context->requests.first; open != NULL; open = open->next)
+        count += open->cancel == cancel && rpc_answer_rpc(open->answer)->owner == owner;
     struct subscription *subscription =
         count < SUBSCRIPTIONS_MAX ? malloc(sizeof(*subscription)) : NULL;
     if (subscription == NULL) {
@@ -50,53 +72,12 @@ void subscriptions_listen(struct context *context, const struct rpc_message *mes
                          "%zu subscriptions are open already: cancel one first", count);
         return;
     }
-    *subscription = (struct subscription){.reply = *reply};
-    LIST_PREPEND(context->subscriptions, subscription);
+    *subscription = (struct subscription){
+        .request = {.answer = reply->answer, .cancel = cancel, .conclude = conclude},
+        .context = context,
+        .reply = *reply,
+    };
+    open_requests_add(&context->requests, &subscription->request);
     rpc_notify(rpc_answer_rpc(reply->answer), "notifications/subscriptions/acknowledged",
                write_acknowledgement, reply);
-}
-
-static void drop(struct context *context, struct subscription *subscription)
-{
-    LIST_REMOVE(context->subscriptions, subscription);
-    rpc_answer_drop(subscription->reply.answer);
-    free(subscription);
-}
-
-void subscriptions_cancel(struct context *context, uint64_t peer, const struct json_value *id)
-{
-    LIST_EACH (struct subscription, open, context->subscriptions) {
-        if (!rpc_answer_is_for(open->reply.answer, peer, id))
-            continue;
-        drop(context, open);
-        return;
-    }
-}
-
-void subscriptions_cancel_all(struct context *context, const struct rpc *rpc)
-{
-    LIST_EACH (struct subscription, open, context->subscriptions) {
-        if (rpc_answer_rpc(open->reply.answer) == rpc)
-            drop(context, open);
-    }
-}
-
-bool subscriptions_is_live(const struct context *context, const struct rpc_answer *answer)
-{
-    for (const struct subscription *open = context->subscriptions; open != NULL;
-         open = open->next) {
-        if (rpc_answer_same_id(open->reply.answer, answer))
-            return true;
-    }
-    return false;
-}
-
-void subscriptions_end_all(struct context *context)
-{
-    while (context->subscriptions != NULL) {
-        OWNED_MEMORY struct subscription *subscription = context->subscriptions;
-        LIST_REMOVE(context->subscriptions, subscription);
-        const struct result_body body = {.write_meta = write_meta, .data = &subscription->reply};
-        reply_result(&subscription->reply, &body);
-    }
 }

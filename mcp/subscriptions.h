@@ -14,16 +14,4 @@
 void subscriptions_listen(struct context *context, const struct rpc_message *message,
                           const struct reply *reply);
 
-/* Ends the peer's subscription with that id without an answer; an unknown or invalid id is ignored. */
-void subscriptions_cancel(struct context *context, uint64_t peer, const struct json_value *id);
-
-/* The same for every subscription whose answer would go there. */
-void subscriptions_cancel_all(struct context *context, const struct rpc *rpc);
-
-/* Whether a subscription with the same id is open. */
-bool subscriptions_is_live(const struct context *context, const struct rpc_answer *answer);
-
-/* Ends all subscriptions, with a result that says so. */
-void subscriptions_end_all(struct context *context);
-
 #endif

@@ -1,6 +1,7 @@
 #include "sandbox/cell.h"
 
 #include "sandbox/base/loop.h"
+#include "sandbox/call_functions.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/run_inputs.h"
 
@@ -10,7 +11,11 @@
 
 static size_t bytes_of(const struct cell *cell)
 {
-    return cell->parcel.length + cell->stdin_length;
+    const struct call_functions *functions = cell->functions;
+    size_t of_functions =
+        functions != NULL ? functions->json.length + functions->count * sizeof(*functions->names)
+                          : 0;
+    return cell->parcel.length + cell->stdin_length + of_functions;
 }
 
 void cell_free(struct cell *cell)
@@ -19,6 +24,7 @@ void cell_free(struct cell *cell)
         *cell->sum -= bytes_of(cell);
     parcel_release(&cell->parcel);
     free(cell->stdin_bytes);
+    call_functions_free(cell->functions);
     free(cell);
 }
 
@@ -34,8 +40,33 @@ static int copy_stdin(const struct run_stdin *source, struct cell *cell)
     return 0;
 }
 
-int cell_new(const struct cell_spec *spec, const char *code_name, struct cell **ret_cell,
-             struct fault *fault)
+static int copy_functions(const struct call_functions *functions, struct cell *cell)
+{
+    if (functions == NULL)
+        return 0;
+    cell->functions = call_functions_copy(functions);
+    return cell->functions != NULL ? 0 : -ENOMEM;
+}
+
+/* With the code before the files. */
+static int make_parcel(const struct run_spec *run, bool code_is_file, struct parcel *ret_parcel)
+{
+    if (!code_is_file)
+        return parcel_make(run, ret_parcel);
+    struct run_input *files = calloc(run->input_count + 1, sizeof(*files));
+    if (files == NULL)
+        return -ENOMEM;
+    files[0] = (struct run_input){run->code_name, run->code, run->code_length};
+    for (size_t i = 0; i < run->input_count; i++)
+        files[i + 1] = run->inputs[i];
+    const struct run_spec with_code = {.inputs = files, .input_count = run->input_count + 1};
+    int r = parcel_make(&with_code, ret_parcel);
+    free(files);
+    return r;
+}
+
+int cell_new(const struct cell_spec *spec, const char *code_name, bool code_is_file,
+             struct cell **ret_cell, struct fault *fault)
 {
     const struct run_spec run = {
         .code = spec->code,
@@ -51,10 +82,13 @@ int cell_new(const struct cell_spec *spec, const char *code_name, struct cell **
     struct cell *cell = calloc(1, sizeof(*cell));
     if (cell == NULL)
         return fault_set(fault, ENOMEM, "out of memory for a call");
-    if (parcel_make(&run, &cell->parcel) < 0 || copy_stdin(&spec->stdin_source, cell) < 0) {
+    if (make_parcel(&run, code_is_file, &cell->parcel) < 0 ||
+        copy_stdin(&spec->stdin_source, cell) < 0 || copy_functions(spec->functions, cell) < 0) {
         cell_free(cell);
         return fault_set(fault, ENOMEM, "out of memory for a call");
     }
+    cell->lane = spec->lane;
+    cell->back_to = spec->back_to;
     cell->wall_ms = spec->wall_ms;
     cell->submitted_at = clock_now();
     *ret_cell = cell;

@@ -11,20 +11,27 @@
 
 struct cell {
     struct session *session;
+    unsigned lane;
+    uint32_t back_to; /* cell_spec.back_to */
     struct cell *next;
     struct parcel parcel; /* owned: code and input files */
     char *stdin_bytes;    /* owned; NULL: none */
     size_t stdin_length;
+    struct call_functions *functions; /* owned; NULL: those of its session */
     int64_t wall_ms;
+    bool is_look; /* without code: only folders are looked at */
     struct run_observer observer; /* empty: cancelled */
     int64_t submitted_at;         /* clock_now() */
     size_t
         *sum; /* borrowed: bytes of all cells in queues, this one's included; NULL: it is in none */
 };
 
-/* `code_name`: of the program. 0; -EINVAL, -E2BIG, -ENOMEM, with a fault. */
-int cell_new(const struct cell_spec *spec, const char *code_name, struct cell **ret_cell,
-             struct fault *fault);
+/*
+ * `code_name`: of the program of its lane. For a further lane, of programs anew, the parcel has the code as a file. 0;
+ * -EINVAL, -E2BIG, -ENOMEM, with a fault.
+ */
+int cell_new(const struct cell_spec *spec, const char *code_name, bool code_is_file,
+             struct cell **ret_cell, struct fault *fault);
 void cell_free(struct cell *cell);
 
 /* To the end of a queue, which owns it then. *sum: of all queues; borrowed until it is freed. */

@@ -3,7 +3,10 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/plan_base.h"
 #include "sandbox/run_files.h"
-#include "sandbox/session_link.h"
+#include "sandbox/session_calls.h"
+#include "sandbox/session_checkpoint.h"
+#include "sandbox/session_lane.h"
+#include "sandbox/session_network.h"
 
 #include <sys/wait.h>
 
@@ -19,6 +22,18 @@ void cell_result_open(struct session *session)
 {
     capture_open(&session->out, session->output_kept);
     capture_open(&session->err, session->output_kept);
+}
+
+static enum session_kind kind_of(const struct session *session)
+{
+    return session->lanes[session->cells->lane].kind;
+}
+
+/* The kernel has killed something for memory, since the cell began. */
+static bool has_lost_memory(struct session *session)
+{
+    return limiter_memory_kills(&session->run->attempt.limited.limiter) >
+           session->progress.kills_before;
 }
 
 /* What the cell has used: all that is counted, less what was before. */
@@ -46,6 +61,8 @@ static void fill_in(struct session *session, bool is_lost, struct run_result *re
     capture_release(&result->err);
     capture_end(&session->out);
     capture_end(&session->err);
+    session_calls_end_cell(session->calls);
+    result->calls = session_calls_take_record(session->calls);
     result->out = session->out;
     result->err = session->err;
     cell_result_open(session);
@@ -62,11 +79,11 @@ static void fill_in(struct session *session, bool is_lost, struct run_result *re
         result->limits_reached |= REACHED_OUTPUT;
     const struct run_files_source source = {
         .directories = &session->directories,
-        .code_name =
-            session->kind == SESSION_FRESH ? plan_jail(session->run->design.plan)->code_name : "",
+        .code_name = "", /* it is elsewhere */
         .inputs = {parcel->file_count > 0 ? limited->sandbox.code_fd : -1, parcel->code_length,
                    parcel->file_count},
         .guard = &session->run->guard,
+        .is_look = session->cells->is_look,
         .folders_since = session->folders_since,
         .since = progress->since,
         .seen = &session->seen,
@@ -76,11 +93,13 @@ static void fill_in(struct session *session, bool is_lost, struct run_result *re
     run_files_collect(&source, result);
 }
 
-/* How a program that was started anew for the cell has ended. */
-static void describe_program(const struct cell_progress *progress, struct run_result *result)
+/* How a program has ended that was started anew for the cell, or lost with it. */
+static void describe_program(struct session *session, struct run_result *result)
 {
-    int status = (int)progress->status;
-    if (WIFEXITED(status)) {
+    int status = (int)session->progress.status;
+    if (status == SIGKILL && has_lost_memory(session)) {
+        result->outcome = OUTCOME_OUT_OF_MEMORY;
+    } else if (WIFEXITED(status)) {
         result->outcome = OUTCOME_EXITED;
         result->exit_code = WEXITSTATUS(status);
     } else {
@@ -90,34 +109,44 @@ static void describe_program(const struct cell_progress *progress, struct run_re
 }
 
 /* What the program that goes on says of the cell. */
-static void describe_cell(const struct cell_progress *progress, struct run_result *result)
+static void describe_cell(const struct session *session, struct run_result *result)
 {
+    const struct cell_progress *progress = &session->progress;
     result->outcome = OUTCOME_EXITED;
     result->exit_code = progress->status == CELL_FINISHED ? 0
                         : progress->status == CELL_EXITED ? (int)(progress->detail & 0xff)
                                                           : 1;
+    uint64_t shown = progress->status == CELL_FINISHED ? progress->detail : 0;
+    result->value_bytes = shown <= session->out.total ? (int64_t)shown : 0;
 }
 
 /* A limit that struck is told, however the code ended. */
 static void describe_interrupted(const struct session *session, struct run_result *result)
 {
-    bool was_caught = session->kind == SESSION_LIVE && session->progress.status == CELL_FINISHED;
-    result->outcome = session->progress.stop;
+    const struct cell_progress *progress = &session->progress;
+    bool was_caught = kind_of(session) == SESSION_LIVE && progress->status == CELL_FINISHED;
+    result->outcome = progress->stop;
     result->exit_code = -1;
     result->signal = 0;
-    result->interrupt = was_caught ? INTERRUPT_CAUGHT : INTERRUPT_HEEDED;
+    result->interrupt = progress->is_lost ? INTERRUPT_FATAL
+                        : was_caught      ? INTERRUPT_CAUGHT
+                                          : INTERRUPT_HEEDED;
 }
 
-static void describe_end(const struct session *session, struct run_result *result)
+static void describe_end(struct session *session, struct run_result *result)
 {
     const struct cell_progress *progress = &session->progress;
     result->exit_code = -1;
-    if (progress->is_interrupted)
+    if (progress->is_ended) {
+        result->outcome = progress->stop;
+        result->interrupt = progress->is_interrupted ? INTERRUPT_HEEDED : INTERRUPT_NONE;
+    } else if (progress->is_interrupted) {
         describe_interrupted(session, result);
-    else if (session->kind == SESSION_FRESH)
-        describe_program(progress, result);
-    else
-        describe_cell(progress, result);
+    } else if (kind_of(session) == SESSION_FRESH || progress->is_lost) {
+        describe_program(session, result);
+    } else {
+        describe_cell(session, result);
+    }
 }
 
 void cell_result_make(struct session *session, struct run_result *result)
@@ -130,12 +159,19 @@ void cell_result_make(struct session *session, struct run_result *result)
     result->enforced = *limiter_enforcement(limiter);
     result->session = SESSION_KEPT;
     describe_end(session, result);
-    limited_sandbox_ask_network(&session->run->attempt.limited, false);
+    bool is_look = session->cells->is_look;
+    if (!is_look) {
+        result->checkpoint = session_checkpoint_tell(session_lane_of(session));
+        limited_sandbox_ask_network(&session->run->attempt.limited, false);
+    }
     account(session, result);
     if (session->paused.disk_full)
         result->limits_reached |= REACHED_DISK;
+    if (has_lost_memory(session) || result->outcome == OUTCOME_OUT_OF_MEMORY)
+        result->limits_reached |= REACHED_MEMORY;
     fill_in(session, false, result);
-    result->network = limited_sandbox_take_network(&session->run->attempt.limited);
+    if (!is_look) /* what no cell has told is for the next one */
+        result->network = session_network_take(session);
 }
 
 void cell_result_lose(struct session *session, struct run_result *result)
@@ -148,7 +184,18 @@ void cell_result_lose(struct session *session, struct run_result *result)
         result->interrupt = INTERRUPT_FATAL;
     }
     result->cpu_ns -= progress->before.cpu_ns;
+    if (result->network != NULL && session->network != NULL)
+        record_add(result->network, session->network);
     /* Of the run's own captures, which keep nothing. */
     result->limits_reached &= ~(progress->before.limits_reached | REACHED_OUTPUT);
     fill_in(session, true, result);
+}
+
+void cell_result_tell(const struct session *session, const struct run_observer *observer,
+                      int status, struct run_result *result, const struct fault *fault)
+{
+    if (observer->done != NULL)
+        observer->done(observer->data, status, result, fault);
+    else if (result != NULL)
+        sandbox_host_tell(session->host, &result->appeared);
 }

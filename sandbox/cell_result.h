@@ -17,4 +17,8 @@ void cell_result_make(struct session *session, struct run_result *result);
 /* Makes the result of a whole run, which has ended, that of the present cell. Takes the captures. */
 void cell_result_lose(struct session *session, struct run_result *result);
 
+/* To its observer; of a cell that was cancelled, only what it left in folders is told, elsewhere. */
+void cell_result_tell(const struct session *session, const struct run_observer *observer,
+                      int status, struct run_result *result, const struct fault *fault);
+
 #endif

@@ -8,7 +8,7 @@
 #include "sandbox/run.h"
 #include "sandbox/run_inputs.h"
 #include "sandbox/run_state.h"
-#include "sandbox/session_state.h"
+#include "sandbox/session_lane.h"
 #include "sandbox/warm_pool.h"
 
 #include <stddef.h>
@@ -25,7 +25,7 @@ struct engine {
     struct run_list queued;
     struct run_list session_runs; /* started */
     struct session *sessions;     /* all */
-    size_t cells;                 /* running ones */
+    size_t cells;                 /* sessions with a place */
     size_t queued_bytes; /* run_held_bytes() of those in the queue */
     bool held;           /* no queued run may start */
     enum cgroup_use cgroup_use;
@@ -180,7 +180,7 @@ static int start_run(struct engine *engine, struct run *run, struct fault *fault
         fault_identify(fault, engine->fault.id);
         return fault_set(fault, -engine->status, "%s", engine->fault.text);
     }
-    int r = sandbox_host_compile_filter(&engine->host, engine->profile, fault);
+    int r = sandbox_host_compile_filter(&engine->host, &engine->jail_host, engine->profile, fault);
     if (r == 0)
         r = folder_guard_open(&run->guard, plan_jail(run->design.plan), fault);
     if (r < 0)
@@ -256,7 +256,10 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     engine->host.appeared = options->appeared;
     engine->host.appeared_data = options->appeared_data;
     engine->host.prewarm_failed = options->prewarm_failed;
-    engine->host.has_templates = options->templates && options->profile == NULL;
+    engine->host.has_profile = options->profile != NULL;
+    char more[FILTER_CALL_SIZE]; /* than the filter of a template, which its forks have besides */
+    engine->host.has_templates =
+        options->templates && filter_is_within_default(options->profile, more);
     engine->host.cgroups = CGROUP_DELEGATION_NONE;
     engine->host.uppers = UPPER_STORE_NONE;
     engine->host.roots = RUN_ROOT_STORE_NONE;
@@ -273,7 +276,6 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     if (r == 0)
         r = jail_host_read(&engine->jail_host, fault);
     engine->jail_host.tier = options->tier;
-    engine->host.tier = options->tier;
     if (r == 0 && options->uppers != NULL)
         r = upper_store_open(&engine->host.uppers, options->uppers, fault);
     if (r == 0 && options->tier >= TIER_C)
@@ -514,6 +516,21 @@ int engine_open_session(struct engine *engine, const struct session_spec *spec,
     LIST_PREPEND(engine->sessions, session);
     *ret_session = session;
     return 0;
+}
+
+int engine_add_lane(struct session *session, const struct session_spec *spec, unsigned *ret_lane,
+                    struct fault *fault)
+{
+    const struct plan_inputs inputs = {.spec = &spec->run,
+                                       .host = &engine_of(session->run)->jail_host};
+    struct plan *plan = NULL;
+    int r = plan_build(&inputs, &plan, fault);
+    if (r < 0)
+        return r;
+    r = session_add_lane(session, spec, plan, ret_lane);
+    if (r < 0)
+        plan_free(plan);
+    return r < 0 ? fault_set(fault, -r, "adding a program to a session: %m") : 0;
 }
 
 bool engine_expect_session(struct engine *engine, const struct session_spec *spec)

@@ -100,6 +100,15 @@ int engine_open_session(struct engine *engine, const struct session_spec *spec,
                         struct fault *fault);
 
 /*
+ * Adds a further lane to a session: cells that another program runs, in the same jail. `spec` is as for a session on
+ * the same image, with its member `joins_session`, but only the program, its variables and files count. It starts with its
+ * first cell. 0 and the number for cell_spec.lane; -EMFILE: there are SESSION_LANES_MAX; or a negative errno of
+ * engine_submit() with its fault.
+ */
+int engine_add_lane(struct session *session, const struct session_spec *spec, unsigned *ret_lane,
+                    struct fault *fault);
+
+/*
  * Further sessions of this kind may follow: the pool may prewarm a sandbox for the next one. Takes over
  * the hold, if it returns true.
  */

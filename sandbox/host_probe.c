@@ -131,15 +131,15 @@ static int try_tier(const char *root, enum tier tier, int *ret_landlock, struct 
     OWNED(filter_release) struct filter filter = {0};
     OWNED(filter_additions_release) struct filter_additions additions = {.count = 0};
     struct plan *plan = NULL;
-    int r = filter_compile_default(NULL, &filter, fault);
+    int r = build_plan(root, tier, &plan, ret_landlock, fault);
     if (r == 0)
-        r = filter_additions_compile(tier, &additions, fault);
+        r = filter_compile_default(NULL, &filter, fault);
     if (r == 0)
-        r = build_plan(root, tier, &plan, ret_landlock, fault);
-    if (r < 0)
-        return r;
-    plan_set_filter(plan, &filter, &additions);
-    r = make_jail(plan, fault);
+        r = filter_additions_compile(tier, *ret_landlock, &additions, fault);
+    if (r == 0) {
+        plan_set_filter(plan, &filter, &additions);
+        r = make_jail(plan, fault);
+    }
     plan_free(plan);
     return r;
 }
@@ -161,8 +161,12 @@ static void try_tiers(const char *root, enum tier weakest, struct host_finding *
          */
         finding->can_jail = step == STEP_EXECUTE &&
                             (r == -ENOEXEC || r == -EACCES || (r == -ENOENT && tier == TIER_L));
-        if (finding->can_jail || tier != TIER_F)
+        if (finding->can_jail)
             continue;
+        if (tier != TIER_F) {
+            finding->weaker_fault = fault;
+            continue;
+        }
         finding->fault = fault;
         host_facts_read(&facts);
         remedy_find(step, -r, &facts, &finding->remedy);

@@ -20,6 +20,7 @@ struct host_finding {
     /* Why there is none of TIER_F, unless there is: */
     struct fault fault;   /* the step that failed, in a sentence, with cause and remedy */
     struct remedy remedy; /* those alone; "" if this host is not the cause */
+    struct fault weaker_fault; /* why there is none of the weakest tier tried, either; or "" */
 };
 
 /*

@@ -15,12 +15,13 @@ static const char *unpolled_calls(const struct enforcement *enforced, const char
     return enforced->memory == ENFORCED_BY_CGROUP ? NULL : calls;
 }
 
-int sandbox_host_compile_filter(struct sandbox_host *host, const char *profile, struct fault *fault)
+int sandbox_host_compile_filter(struct sandbox_host *host, const struct jail_host *jails,
+                                const char *profile, struct fault *fault)
 {
     struct filter *filter = &host->filter;
-    int r = host->additions.count == 0
-                ? filter_additions_compile(host->tier, &host->additions, fault)
-                : 0;
+    int r = host->additions.count == 0 ? filter_additions_compile(jails->tier, jails->landlock_abi,
+                                                                  &host->additions, fault)
+                                       : 0;
     if (r < 0 || filter->length > 0)
         return r;
     const char *without = unpolled_calls(&host->enforcement.enforced, FILTER_UNPOLLED_CALLS);
@@ -35,6 +36,7 @@ void sandbox_host_release_filters(struct sandbox_host *host)
 {
     filter_release(&host->filter);
     filter_release(&host->template_filter);
+    filter_release(&host->fork_filter);
     filter_additions_release(&host->additions);
 }
 
@@ -99,8 +101,9 @@ static int make_link(struct limited_sandbox *limited, struct sandbox_host *host,
 
 /* A jail without mounts gets directories on disk, and a user, in the place of those of the engine. */
 static int make_root(struct limited_sandbox *limited, struct sandbox_host *host,
-                     struct jail_plan *plan, struct id_map *map, struct fault *fault)
+                     struct jail_plan *plan, struct fault *fault)
 {
+    struct id_map *map = &limited->map;
     if (plan->base == BASE_NAMESPACES)
         return 0;
     int r = run_root_take(&host->roots, plan, &limited->root, fault);
@@ -123,7 +126,8 @@ int limited_sandbox_fork(struct limited_sandbox *limited, struct sandbox_host *h
 {
     struct fork_plan plan;
     plan_set_filter(design->plan, &host->filter, &host->additions);
-    plan_fork(design->plan, &plan);
+    plan_fork(design->plan, &host->fork_filter, &plan);
+    limited->map = host->id_map;
     int r = limiter_open(&limited->limiter, &host->cgroups.parent, &host->enforcement.enforced,
                          &design->limits, fault);
     if (r == 0)
@@ -139,15 +143,27 @@ static bool polls_memory(const struct sandbox_host *host)
     return host->enforcement.enforced.memory == ENFORCED_BY_POLLING;
 }
 
+static int compile_filters_of_templates(struct sandbox_host *host, struct fault *fault)
+{
+    const struct enforcement *enforced = &host->enforcement.enforced;
+    int r =
+        host->template_filter.length == 0
+            ? filter_compile_template(unpolled_calls(enforced, FILTER_UNPOLLED_CALLS_OF_TEMPLATES),
+                                      &host->template_filter, fault)
+            : 0;
+    if (r < 0 || host->has_profile || host->fork_filter.length > 0)
+        return r;
+    r = filter_compile_fork(unpolled_calls(enforced, FILTER_UNPOLLED_CALLS), &host->fork_filter,
+                            fault);
+    heap_trim();
+    return r;
+}
+
 int limited_sandbox_start_template(struct limited_sandbox *limited, struct sandbox_host *host,
                                    const struct sandbox_design *design, struct fault *fault)
 {
     struct template_plan plan;
-    int r = host->template_filter.length == 0
-                ? filter_compile_template(unpolled_calls(&host->enforcement.enforced,
-                                                         FILTER_UNPOLLED_CALLS_OF_TEMPLATES),
-                                          &host->template_filter, fault)
-                : 0;
+    int r = compile_filters_of_templates(host, fault);
     if (r == 0)
         r = limiter_open(&limited->limiter, &host->cgroups.parent, &host->enforcement.enforced,
                          &design->limits, fault);
@@ -167,19 +183,19 @@ int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *
     /* Completed by what belongs to this sandbox alone. */
     struct jail_plan completed = *plan_jail(design->plan);
     struct jail_plan *plan = &completed;
-    struct id_map map = host->id_map;
+    limited->map = host->id_map;
     plan->polls_memory = polls_memory(host);
     int r = limiter_open(&limited->limiter, &host->cgroups.parent, &host->enforcement.enforced,
                          &design->limits, fault);
     if (r == 0)
         r = make_uppers(limited, host, plan, fault);
     if (r == 0)
-        r = make_root(limited, host, plan, &map, fault);
+        r = make_root(limited, host, plan, fault);
     if (r == 0)
         r = make_link(limited, host, plan, fault);
     if (r == 0)
-        r = sandbox_spawn(plan, &map, limiter_cgroup_fd(&limited->limiter), &limited->sandbox,
-                          fault);
+        r = sandbox_spawn(plan, &limited->map, limiter_cgroup_fd(&limited->limiter),
+                          &limited->sandbox, fault);
     return r;
 }
 

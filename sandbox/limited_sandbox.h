@@ -23,11 +23,12 @@
 /* Shared by all sandboxes of an engine. */
 struct sandbox_host {
     struct loop *loop; /* borrowed */
-    enum tier tier;
     struct filter filter;
     struct filter_additions additions; /* of tiers without namespaces */
+    bool has_profile; /* of the operator; else the filter is the built-in one */
     bool has_templates;                /* forks of an interpreter take the place of starts */
     struct filter template_filter; /* of those; empty until the first */
+    struct filter fork_filter;     /* on top of it; empty with a profile of the operator */
     struct id_map id_map;
     struct cgroup_delegation cgroups;
     struct engine_enforcement enforcement;
@@ -45,11 +46,11 @@ struct sandbox_host {
 void sandbox_host_tell(const struct sandbox_host *host, const struct folder_changes *changes);
 
 /*
- * Compiles the filter once, from a profile as JSON text, or NULL for the built-in one. If memory or
+ * Compiles the filter of such jails once, from a profile as JSON text, or NULL for the built-in one. If memory or
  * descriptors are short, the next run tries again. 0, or a negative errno with its fault.
  */
-int sandbox_host_compile_filter(struct sandbox_host *host, const char *profile,
-                                struct fault *fault);
+int sandbox_host_compile_filter(struct sandbox_host *host, const struct jail_host *jails,
+                                const char *profile, struct fault *fault);
 
 void sandbox_host_release_filters(struct sandbox_host *host);
 
@@ -77,11 +78,12 @@ struct limited_sandbox {
     struct upper_directory uppers; /* of overlay folders, if they are on disk */
     struct run_root *root; /* owned; NULL: the jail has mounts */
     struct run_hold origin; /* owned: what it was made by, if that must outlive it */
+    struct id_map map;      /* of its processes */
 };
 
 #define LIMITED_SANDBOX_NONE                                                                       \
     ((struct limited_sandbox){                                                                     \
-        SANDBOX_NONE, LIMITER_NONE, -1, 0, UPPER_DIRECTORY_NONE, NULL, {NULL, NULL}})
+        SANDBOX_NONE, LIMITER_NONE, -1, 0, UPPER_DIRECTORY_NONE, NULL, {NULL, NULL}, {0}})
 
 /* 0; or a negative errno with its fault: then limited_sandbox_release() cleans up. */
 int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *host,

@@ -11,6 +11,23 @@ const char *run_start_name(enum run_start start)
     return names[start];
 }
 
+const char *checkpoint_hindrance_text(enum checkpoint_hindrance hindrance)
+{
+    static const char *const texts[HINDRANCE_COUNT] = {
+        [HINDRANCE_NONE] = "",
+        [HINDRANCE_THREADS] = "other threads run",
+        [HINDRANCE_CHILDREN] = "it has child processes",
+        [HINDRANCE_PIPES] = "it has open pipes or event queues",
+        [HINDRANCE_SHARED_MEMORY] = "it has shared memory",
+        [HINDRANCE_TRACED] = "a trace or profile function is set",
+        [HINDRANCE_TASKS] = "tasks wait in the event loop",
+        [HINDRANCE_NO_FORK] = "it could not be forked",
+        [HINDRANCE_UNKNOWN] = "its state could not be read",
+        [HINDRANCE_LOCKS] = "it holds locks on files",
+    };
+    return texts[hindrance];
+}
+
 void run_files_release(struct run_files *files)
 {
     for (size_t i = 0; i < files->count; i++) {
@@ -40,7 +57,10 @@ void run_result_release(struct run_result *result)
         fd_close(&result->folders.list[i].upper_fd);
     result->folders.count = 0;
     upper_directory_remove(&result->folders.directory);
+    buffer_release(&result->told_changes);
+    buffer_release(&result->told_findings);
     folder_changes_release(&result->appeared);
+    memory_release(&result->calls);
     memory_release(&result->network);
 }
 

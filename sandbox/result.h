@@ -97,12 +97,64 @@ enum session_state {
     SESSION_LOST,   /* it ended with this cell */
 };
 
+/* Why a live interpreter could not be copied: images/runners/python/checkpoints.py. */
+enum checkpoint_hindrance {
+    HINDRANCE_NONE,
+    HINDRANCE_THREADS,
+    HINDRANCE_CHILDREN,
+    HINDRANCE_PIPES,
+    HINDRANCE_SHARED_MEMORY,
+    HINDRANCE_TRACED,
+    HINDRANCE_TASKS,
+    HINDRANCE_NO_FORK,
+    HINDRANCE_UNKNOWN,
+    HINDRANCE_LOCKS,
+    HINDRANCE_COUNT
+};
+
+/* What a copy has done with the work directory. */
+enum file_return {
+    FILES_LEFT,     /* nothing */
+    FILES_BACK, /* it is as it was, but for other things than files, directories and symbolic links */
+    FILES_TOO_MANY, /* nothing: it had more than it copies */
+    FILES_FAILED, /* some are not as they were */
+    FILES_COUNT
+};
+
+/* Continues "no checkpoint: "; static. */
+const char *checkpoint_hindrance_text(enum checkpoint_hindrance hindrance);
+
+/* Of the program of a cell, whose copies can take its place. All 0: it is not copied. */
+struct run_checkpoint {
+    uint32_t
+        number; /* the cell after which the newest was made, in its session, from 1 upwards; 0: there is none */
+    enum checkpoint_hindrance hindrance; /* there is none of this cell, because of that */
+    uint32_t restored_to; /* the program was lost, and is again as after that cell; 0: it was not */
+    bool was_between; /* it was lost before this cell began */
+    uint32_t went_back; /* as it was told to, before this cell: as after that one; 0: it was not */
+    enum file_return files; /* of the work directory, with that */
+};
+
+/* A call of a function of the client. The name comes from the snippet: untrusted. */
+struct run_call {
+    char name[CALL_NAME_MAX + 1];
+    const char *outcome; /* "done", "error", "refused", "timed_out", "limit", "cancelled": static */
+    int64_t duration_ns;
+    uint64_t request_bytes, result_bytes; /* of JSON */
+};
+
+struct run_calls {
+    struct run_call list[CALLS_TOLD_MAX];
+    size_t count;
+    uint64_t more; /* that are not in the list */
+};
+
 /* How a cell of a session took its interrupt. */
 enum cell_interrupt {
-    INTERRUPT_NONE,   /* there was none */
+    INTERRUPT_NONE, /* there was none */
     INTERRUPT_HEEDED, /* or, if the session is lost, not heeded */
     INTERRUPT_CAUGHT, /* the cell went on, and came to its end */
-    INTERRUPT_FATAL,  /* the program of the session ended by itself thereafter */
+    INTERRUPT_FATAL, /* the program of the session ended by itself thereafter */
 };
 
 struct run_result {
@@ -115,21 +167,29 @@ struct run_result {
     int64_t duration_ns; /* from the start of the program to its end */
     int64_t cpu_ns; /* of all processes */
     int64_t peak_memory_bytes; /* of the whole run, as far as sampled; 0 unknown */
+    int64_t
+        value_bytes; /* of a cell's stdout, before its last newline, that show its value; 0: none */
     int64_t peak_processes; /* init not counted; 0 unknown */
     unsigned limits_reached; /* of enum limit_reached */
     struct run_limits limits; /* in force */
     struct enforcement enforced;
-    const char *isolation; /* one of sandbox/base/tier.h */
+    const char *isolation; /* isolation_name() of sandbox/base/tier.h */
     enum tier tier;
     enum run_start start;
     enum session_state session;
     enum cell_interrupt interrupt;
+    struct run_checkpoint checkpoint;
+    int ended_lane; /* of a session that is lost: the lane whose program ended by itself, or -1 */
     struct run_files files; /* of the work directory, the oldest first */
     struct run_files figures; /* at most RUN_FIGURES_MAX, in order; `more` were not drawn */
     struct run_left_out left_out;
     bool files_lost; /* both could not be collected, and are empty */
     struct run_folders folders;
+    struct run_calls *calls; /* owned; NULL: it could call nothing */
     struct network_record *network; /* owned; NULL: the run had no network */
+    struct buffer
+        told_changes; /* owned; JSON of a worker: carried_changes.h; empty of a run here */
+    struct buffer told_findings; /* owned; likewise: findings_text.h */
     struct folder_changes appeared; /* in folders of mode FOLDER_WRITABLE */
 };
 

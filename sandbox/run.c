@@ -184,7 +184,9 @@ void run_stop(struct run *run, enum run_outcome outcome)
 
 static void on_exceeded(struct limiter *limiter, enum run_outcome outcome)
 {
-    run_stop(container_of(limiter, struct run, attempt.limited.limiter), outcome);
+    struct run *run = container_of(limiter, struct run, attempt.limited.limiter);
+    if (run->exceeded == NULL || !run->exceeded(run, outcome))
+        run_stop(run, outcome);
 }
 
 void run_kill(struct run *run)
@@ -215,7 +217,7 @@ static void on_unreadable(struct limiter *limiter)
 static void on_went_on(struct limiter *limiter)
 {
     struct run *run = container_of(limiter, struct run, attempt.limited.limiter);
-    fault_identify(&run->attempt.fault, "session_broken");
+    fault_identify(&run->attempt.fault, "lost");
     run_fail(run, fault_set(&run->attempt.fault, EPERM,
                             "its code made itself go on between calls, when it has to be stopped"));
 }
@@ -339,6 +341,11 @@ static bool take_reports(struct run *run)
         take_report(run, &report);
     }
     return true;
+}
+
+void run_take_reports(struct run *run)
+{
+    take_reports(run);
 }
 
 /* Reads one piece of output. Positive: its length; 0: the end; -EAGAIN: nothing there now. */

@@ -24,6 +24,9 @@ void run_fail(struct run *run, int status);
 /* As engine_signal(). */
 int run_signal(struct run *run, int signal_number);
 
+/* Takes in what init has reported by now, before what its loop sees. */
+void run_take_reports(struct run *run);
+
 /* Reads what is in the pipes of its output, at most as much as they hold. */
 void run_drain(struct run *run);
 

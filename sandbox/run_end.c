@@ -20,6 +20,7 @@ static void describe_end(struct attempt *attempt, bool out_of_memory)
     bool has_status = attempt->stage == ATTEMPT_ENDED;
     int status = has_status ? attempt->report.status : SIGKILL;
     result->exit_code = -1;
+    result->ended_lane = has_status ? attempt->report.index : -1;
     if (attempt->stage == ATTEMPT_STOPPED) {
         /* nothing to add */
     } else if (out_of_memory && !has_status) {

@@ -507,7 +507,8 @@ static void take_folders(const struct run_files_source *source, struct run_folde
 
 void run_files_collect(const struct run_files_source *source, struct run_result *result)
 {
-    folder_guard_compare(source->guard, &result->appeared);
+    if (!source->is_look)
+        folder_guard_compare(source->guard, &result->appeared);
     if (source->uppers != NULL)
         result->folders.directory = upper_directory_take(source->uppers);
     take_folders(source, &result->folders);

@@ -57,6 +57,7 @@ struct run_files_source {
     const char *code_name; /* borrowed; the program's own file, which is left out */
     struct run_inputs inputs; /* left out as long as they are unchanged */
     struct folder_guard *guard; /* borrowed */
+    bool is_look; /* its result tells no protected names: they are left to the next one */
     struct timespec folders_since; /* run_folder.since */
     struct timespec since; /* file_clock.since: files that have not changed since are left out */
     struct run_files_seen *seen; /* borrowed; what is found is added; NULL: none */

@@ -72,6 +72,8 @@ struct run {
     struct session *session; /* borrowed; NULL: it is none */
     /* Of a session: each report that does not end the run, after the run has taken it in. */
     void (*reported)(struct run *run, const struct child_report *report);
+    /* Of a session: whether only what has exceeded a limit is being ended, and the run goes on. */
+    bool (*exceeded)(struct run *run, enum run_outcome outcome);
 };
 
 #endif

@@ -63,7 +63,7 @@ class Summary:
         self.total = Tally()
         self.failed = {}  # stage: its failures
         self.passed = []  # stages
-        self.flaky = []
+        self.flaky = {}  # name: how it failed
         self.lock = threading.Lock()
 
     def add(self, name, tally, seconds, log):
@@ -91,8 +91,8 @@ class Summary:
             print(f"  left to `make test-all`: {self.total.left_out} tests; heavy tests ran as samples (see the logs)")
         for reason, count in sorted(self.total.reasons.items()):
             print(f"  skipped: {count} x {reason}")
-        for name in self.flaky:
-            print(f"  flaky: {name} failed, and passed alone; mend it")
+        for name, message in self.flaky.items():
+            print(f"  flaky: {name} failed, and passed alone; mend it", *message.splitlines(), sep="\n      ")
         for stage, failures in self.failed.items():
             for failure in failures:
                 print(f"  FAILED: {failure.name or stage}", *failure.message.splitlines(), sep="\n      ")
@@ -246,7 +246,7 @@ def repeat_failures(options, summary, scratch):
         names = {what_repeats(failure) for failure in failures if command_of(stage, failure.name).startswith("ONLY=")}
         good = {name for name in names if passes_again(stage, name, options, scratch)}
         for failure in [failure for failure in failures if what_repeats(failure) in good]:
-            summary.flaky.append(failure.name)
+            summary.flaky[failure.name] = failure.message
             failures.remove(failure)
             summary.total.failed -= 1
             summary.total.passed += 1
@@ -297,7 +297,7 @@ def run_as_test_user(names, options, summary):
     try:
         outcome = json.loads(told.read_text())
         summary.total.add(Tally.parse(outcome["total"]))
-        summary.flaky += outcome["flaky"]
+        summary.flaky |= outcome["flaky"]
     except (OSError, ValueError):
         summary.break_off("the tests of the unprivileged user ended before their summary")
 
@@ -318,7 +318,7 @@ def run_as_root(options, summary):
         del os.environ["XDG_DATA_HOME"]
     own.report()
     summary.total.add(own.total)
-    summary.flaky += own.flaky
+    summary.flaky |= own.flaky
 
 
 # What to run
@@ -386,7 +386,7 @@ def run_part(names, options, summary):
         own = run_stages(names, options)
         own.report()
         summary.total.add(own.total)
-        summary.flaky += own.flaky
+        summary.flaky |= own.flaky
         return
     users = [name for name in names if name != "root"]
     if users:

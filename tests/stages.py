@@ -27,7 +27,7 @@ from support import images
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build-test"
 SERVER = BUILD / "cli" / "code-sandbox-mcp"
-IMAGES = ["python", "python-slim", "node", "bash"]
+IMAGES = ["agent", "python", "python-slim", "node", "bash"]
 GATE, REST, BOTH = "gate", "rest", "both"
 SECONDS_MAX = 3600
 WHOLE_SECONDS_MAX = 6 * 3600
@@ -39,7 +39,8 @@ MESSAGE_LINES_MAX, MESSAGE_LINE_MAX = 3, 200
 PROTOCOL_OF_ROOT = [f"protocol/test_{name}.py" for name in
                     ("environment", "files", "folders", "inputs", "python_start", "runs", "sessions")]
 # Images that are made in tier C, which is root's.
-IMAGES_OF_ROOT = ["images/test_add.py", "images/test_add_hostile.py", "images/test_install_attacks.py"]
+IMAGES_OF_ROOT = ["images/test_add.py", "images/test_add_hostile.py", "images/test_install_attacks.py",
+                  "images/test_hostile_archives.py", "images/test_hostile_table.py"]
 # They take the walls away, in builds of their own: once is enough, and not by root, for whom what gets
 # through could harm the machine.
 WITHOUT_TWINS = [f"--ignore-glob={ROOT / 'tests'}/*/test_*{word}*.py" for word in ("twins", "walls_removed", "network_plain")]
@@ -123,11 +124,12 @@ def name_of_case(case, suite):
     if case.get("file") and case.get("name", "").startswith("test_"):  # pytest, with junit_family=xunit1
         return f"{case.get('file')}::{case.get('name')}"
     if suite == "unit":  # meson: each function of a unit test is a case, and each corpus
-        test = (case.get("classname") or "").rpartition(".")[2]
+        test = re.split(r"\.| / ", case.get("classname") or "")[-1]  # by version: PROJECT.TEST or PROJECT.PROJECT:SUITE / TEST
         if (ROOT / f"tests/unit/test-{test}.c").exists():
             return f"tests/unit/test-{test}.c"
-        if (ROOT / f"tests/fuzz/fuzz-{case.get('name')}.c").exists():
-            return f"tests/fuzz/fuzz-{case.get('name')}.c"
+        corpus = case.get("name", "").rpartition(" / ")[2]
+        if (ROOT / f"tests/fuzz/fuzz-{corpus}.c").exists():
+            return f"tests/fuzz/fuzz-{corpus}.c"
     return ""
 
 
@@ -139,7 +141,8 @@ def tally_of_report(report, status, suite=""):
             outcomes = {child.tag: child for child in case}
             bad = outcomes.get("failure", outcomes.get("error"))
             if bad is not None:
-                tally.add(Tally.failure(brief(bad.get("message") or bad.text or ""), name_of_case(case, suite)))
+                message = bad.get("message") or bad.text or f"{case.get('name')} failed; the log has more"
+                tally.add(Tally.failure(brief(message), name_of_case(case, suite)))
             elif "skipped" in outcomes:
                 tally.add(Tally.skip(outcomes["skipped"].get("message") or "no reason given"))
             else:
@@ -384,15 +387,18 @@ STAGES = {
     "escape": Stage(suite, 0.8, 6, JAIL, measures=True),
     "warm": Stage(suite, 0.7, 7, ("sandbox", "images/runners")),
     "jail": Stage(suite, 0.7, 3, JAIL, measures=True),
-    "http": Stage(suite, 0.6, 0.7, ("mcp/http",)),
+    "http": Stage(suite, 0.6, 0.7, ("mcp/http", "mcp/extension")),
     "runners": Stage(suite, 0.5, 0.5, ("images/runners", "interpreter")),
     "policy": Stage(suite, 0.4, 0.8, ("interpreter/rules", "images/runners", "interpreter")),
     "changes": Stage(suite, 0.3, 0.2, ("interpreter/changes", "interpreter/folders", "sandbox/jail/folders")),
     "batch": Stage(suite, 0.3, 0.2, ("fleet",)),
+    "python": Stage(suite, 0.3, None, ("packaging/python", "mcp/extension")),
     "project": Stage(suite, 0.2, 2, ("tests", "packaging", "docs", ".ci", "Makefile")),
     "demo": Stage(stage_demo, 0.1, None),
+    "languages": Stage(suite, None, 3, ("images/languages", "images/build", "images/store")),
     "conformance": Stage(suite, None, 0.8, ("mcp",)),
     "clients": Stage(suite, None, 3, ("mcp",)),
+    "frameworks": Stage(suite, None, 12, ("packaging/python", "mcp/extension")),
     "analyze": Stage(stage_analyze, None, 2, PRODUCT, needs=BUILT),
     "valgrind": Stage(stage_valgrind, None, 1, PRODUCT, needs=BUILT),
     "interpreters": Stage(suite, None, 2, ("sandbox", "seccomp-profiles")),

@@ -1,6 +1,7 @@
 #include "images/base/file.h"
 
 #include "sandbox/base/io.h"
+#include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/text_file.h"
 
@@ -9,17 +10,28 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int file_read(const char *path, struct buffer *text, struct fault *fault)
+static int read_resolved(const char *path, uint64_t resolve, struct buffer *text,
+                         struct fault *fault)
 {
-    OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 && errno == ENOENT)
+    OWNED_FD int fd = open_resolved(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, resolve);
+    if (fd == -ENOENT)
         return -ENOENT;
     if (fd < 0)
-        return fault_set(fault, errno, "cannot open %s: %m", path);
+        return fault_set(fault, -fd, "cannot open %s: %m", path);
     int r = text_file_read_all(fd, text);
     if (r == -ENOBUFS)
         return fault_set(fault, EFBIG, "%s is too large", path);
     return r < 0 ? fault_set(fault, -r, "cannot read %s: %m", path) : 0;
+}
+
+int file_read(const char *path, struct buffer *text, struct fault *fault)
+{
+    return read_resolved(path, 0, text, fault);
+}
+
+int file_read_in_tree(const char *path, struct buffer *text, struct fault *fault)
+{
+    return read_resolved(path, RESOLVE_IN_ROOT, text, fault);
 }
 
 int file_create(int directory_fd, const char *path, const char *bytes, size_t length,

@@ -19,6 +19,9 @@
 /* Appends the file to the text. 0; -ENOENT without a fault when it is absent; negative errno. */
 int file_read(const char *path, struct buffer *text, struct fault *fault);
 
+/* Likewise; the working directory is the root for links on the way, whether it is that of the process or not (tier L). */
+int file_read_in_tree(const char *path, struct buffer *text, struct fault *fault);
+
 /* Creates a file of mode 0644, which must not exist; path as for openat(2). 0 or negative errno. */
 int file_create(int directory_fd, const char *path, const char *bytes, size_t length,
                 struct fault *fault);

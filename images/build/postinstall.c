@@ -185,23 +185,32 @@ static bool recorded_version(const char *pattern, char version[VERSION_SIZE])
     return is_there;
 }
 
-static void summary_send(const struct version_item *item)
+/* As many as there is room for. */
+static void list_versions(const char *packages, const struct version_item *item, size_t *count,
+                          struct buffer *summary)
+{
+    int r = 0;
+    for (; r == 0 && item != NULL && item->label != NULL; item++) {
+        char version[VERSION_SIZE];
+        if (!recorded_version(item->record, version) &&
+            !status_version(packages, item->package, version))
+            continue;
+        static const char *const between[] = {"", "; "};
+        r = buffer_format(summary, "%s%s %s", *count < 2 ? between[*count] : ", ", item->label,
+                          version);
+        (*count)++;
+    }
+}
+
+static void summary_send(const struct recipe *recipe)
 {
     OWNED(buffer_release) struct buffer status = BUFFER(FILE_TEXT_MAX);
     OWNED(buffer_release) struct buffer summary = BUFFER(FAULT_TEXT_MAX);
     (void)file_read("var/lib/dpkg/status", &status, NULL);
     const char *packages = buffer_string(&status);
     size_t count = 0;
-    for (; item->label != NULL; item++) {
-        char version[VERSION_SIZE];
-        if (!recorded_version(item->record, version) &&
-            !status_version(packages, item->package, version))
-            continue;
-        static const char *const between[] = {"", "; "};
-        (void)buffer_format(&summary, "%s%s %s", count < 2 ? between[count] : ", ", item->label,
-                            version);
-        count++;
-    }
+    list_versions(packages, recipe->versions, &count, &summary);
+    list_versions(packages, recipe->libraries, &count, &summary);
     const char *text = buffer_string(&summary);
     image_jail_tell(TOLD_SUMMARY, 0, text != NULL ? text : "");
 }
@@ -226,7 +235,7 @@ static int inspect_body(void *data, struct fault *fault)
 {
     const struct recipe *recipe = data;
     if (recipe != NULL) {
-        summary_send(recipe->versions);
+        summary_send(recipe);
         fonts_send();
         /* A cache used only by ldconfig(8), which never runs again here. */
         (void)tree_remove(AT_FDCWD, "var/cache/ldconfig");

@@ -162,7 +162,9 @@ int recipe_make(const struct recipe_making *making, struct fault *fault)
                                        making->place->scratch};
     const char *root = making->place->rootfs;
     bool debian_node = false;
-    int r = tree_prepare(root, fault);
+    int r = image_plan_check_programs(fault);
+    if (r == 0)
+        r = tree_prepare(root, fault);
     if (r == 0)
         r = making->recipe->node ? node_fetch(making, &debian_node, fault)
                                  : packages_fetch(making, false, fault);

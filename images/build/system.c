@@ -61,9 +61,9 @@ static int account_provide(const char *path, const char *master, const char *fal
                            const char *line, struct fault *fault)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(FILE_TEXT_MAX);
-    int r = file_read(path, &text, fault);
+    int r = file_read_in_tree(path, &text, fault);
     if (r == -ENOENT)
-        r = file_read(master, &text, fault);
+        r = file_read_in_tree(master, &text, fault);
     if (r == -ENOENT)
         r = buffer_append_text(&text, fallback);
     if (r == 0 && text.length > 0 && text.data[text.length - 1] != '\n')

@@ -1,14 +1,17 @@
 /*
- * The catalog: the images that `fetch` can make.
+ * The catalog: the images that `fetch` can make: those of this table, and of languages that are files.
  *
- * Constant data. Side: parent; linked by both programs.
+ * Side: parent; linked by both programs.
  */
 #ifndef IMAGES_STORE_CATALOG_H
 #define IMAGES_STORE_CATALOG_H
 
+#include "sandbox/base/fault.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
+#define AGENT_IMAGE "agent" /* the one for all languages */
 #define NODE_MAJOR "24" /* the current line with long-term support */
 
 /* Files of the node image that hold the versions of their packages. */
@@ -30,13 +33,17 @@ struct recipe {
     const char *const *packages; /* from Debian */
     const char *const *left_out; /* dependencies that are useless in a sandbox */
     const char *const *pip; /* from pip's index, if it can be reached; or NULL */
-    const char *const *pruned; /* what pip brings for nobody, as glob(7); or NULL */
+    const char *const *pruned; /* with `pip`: what nobody needs, as glob(7); or NULL */
     const struct version_item *versions; /* ends with a label of NULL */
+    const struct version_item *libraries; /* further ones; or NULL */
     const char *reference; /* a similar image in a registry, for hosts without apt; or NULL */
     bool python; /* compile its modules */
     bool fonts; /* make matplotlib's list of them */
     bool node; /* add Node.js and npm packages */
 };
+
+/* Adds those of languages: language_files_load(). Once. 0, or a negative errno with a fault. */
+int catalog_load(struct fault *fault);
 
 /* All recipes `fetch` knows, in the order in which they are shown. */
 const struct recipe *recipe_list(size_t *ret_count);

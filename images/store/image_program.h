@@ -16,4 +16,7 @@
 int image_program_name(const struct image *image, const char *program, char **ret_name,
                        struct fault *fault);
 
+/* Whether the image has a program of that name, as far as its layers tell one by one. */
+bool image_has_program(const struct image *image, const char *program);
+
 #endif

@@ -146,6 +146,14 @@ static int image_load(int images_fd, const char *store, const char *name, struct
     return 0;
 }
 
+bool image_is_there(const char *store, const char *name)
+{
+    OWNED_MEMORY char *path = NULL;
+    if (asprintf(&path, "%s/images/%s/" RECORD_FILE, store, name) < 0)
+        path = NULL;
+    return path != NULL && access(path, F_OK) == 0;
+}
+
 int image_open(const char *store, const char *name, struct image *ret_image, struct fault *fault)
 {
     int r = image_name_check(name, fault);

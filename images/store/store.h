@@ -32,6 +32,9 @@ int store_path(char **ret_path, struct fault *fault);
  */
 int image_open(const char *store, const char *name, struct image *ret_image, struct fault *fault);
 
+/* Whether there is an image of that name, even a damaged one. */
+bool image_is_there(const char *store, const char *name);
+
 /* All complete images, sorted by name; an absent store is an empty list. The array is owned. */
 int image_list(const char *store, struct image **ret_images, size_t *ret_count,
                struct fault *fault);

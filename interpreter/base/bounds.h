@@ -149,11 +149,21 @@
  */
 #define SESSIONS_MAX 64
 #define SESSIONS_DEFAULT 4
+#define SESSION_CHECKPOINTS_DEFAULT 8
+#define FUNCTION_CALLS_DEFAULT 256
+#define FUNCTION_DEFAULT_MS (60 * 1000)
 #define SESSION_IDLE_DEFAULT_MS (20 * 60 * 1000)
 #define SESSION_LIFE_MAX_MS INT64_C(43200000)
 #define SESSIONS_REMEMBERED_MAX 64
 #define SESSIONS_SWEEP_MS 5000
 #define SESSION_HANDLE_LETTERS 6
+
+/*
+ * Commands of sessions: output is told as it comes while the client has no more than this unread; bytes for stdin in one
+ * request.
+ */
+#define EXEC_UNSENT_MAX MEBIBYTE
+#define EXEC_STDIN_MAX COMMAND_STDIN_MAX
 
 /*
  * HTTP: connections (the descriptors may allow fewer), the head of a request, all requests until they are answered,
@@ -165,7 +175,8 @@
 #define HTTP_REQUESTS_MAX (256 * MEBIBYTE)
 #define HTTP_ANSWERS_MAX (128 * MEBIBYTE)
 #define HTTP_STEP_MAX_MS 30000
-#define HTTP_STREAM_MAX (2 * LINE_OUT_MAX)
+#define HTTP_STREAM_MAX                                                                            \
+    (OUTPUT_PAUSE + 2 * LINE_OUT_MAX) /* up to there, calls; one more; the answer */
 #define HTTP_STREAM_BLOCK (32 * KIBIBYTE)
 /*
  * Sessions of MCP, and how long one may be left alone; files in an answer of /run_code, and names in its

@@ -3,10 +3,12 @@
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -152,7 +154,15 @@ static void input_ready(struct loop_watch *watch, uint32_t events)
     take_lines(channel);
 }
 
-/* Writes only as much as fits for certain: poll(2) guarantees room for PIPE_BUF bytes in a pipe. */
+/* What fits for certain: poll(2) guarantees room for PIPE_BUF bytes in a pipe; one that is empty takes all that it may hold. */
+static size_t room_of(int fd)
+{
+    int unread;
+    bool is_empty = ioctl(fd, FIONREAD, &unread) == 0 && unread == 0;
+    int capacity = is_empty ? fcntl(fd, F_GETPIPE_SZ) : -1;
+    return capacity > PIPE_BUF ? (size_t)capacity : PIPE_BUF;
+}
+
 static ssize_t write_some(struct channel *channel, const char *data, size_t length)
 {
     if (!channel->output_no_socket) {
@@ -162,7 +172,8 @@ static ssize_t write_some(struct channel *channel, const char *data, size_t leng
         channel->output_no_socket = true;
     }
     bool is_file = channel->output.ready_fd >= 0;
-    return write(channel->output.fd, data, is_file || length < PIPE_BUF ? length : PIPE_BUF);
+    size_t room = is_file || length <= PIPE_BUF ? length : room_of(channel->output.fd);
+    return write(channel->output.fd, data, length < room ? length : room);
 }
 
 static void forget_written(struct channel *channel)
@@ -274,6 +285,20 @@ void channel_send(struct channel *channel, const char *line, size_t length)
     }
     buffer_append(outgoing, line, length);
     buffer_append(outgoing, "\n", 1);
+    pause_if_full(channel);
+    wait_again(channel);
+}
+
+void channel_send_whole(struct channel *channel, struct buffer *line)
+{
+    bool is_taken = channel->writing && channel_unsent(channel) == 0 &&
+                    line->length < channel->outgoing.maximum && buffer_append(line, "\n", 1) == 0;
+    if (!is_taken) {
+        channel_send(channel, line->data, line->length);
+        return;
+    }
+    buffer_move(&channel->outgoing, line);
+    channel->written = 0;
     pause_if_full(channel);
     wait_again(channel);
 }

@@ -86,6 +86,9 @@ void channel_read_on(struct channel *channel);
 /* Queues a line and appends a newline. `line` contains none. */
 void channel_send(struct channel *channel, const char *line, size_t length);
 
+/* The same of a whole buffer, whose bytes are taken if nothing else is unsent. */
+void channel_send_whole(struct channel *channel, struct buffer *line);
+
 /*
  * While held, no line is delivered and nothing is read: the owner has no room for another. Lines that
  * are already here may be delivered by the call that ends it.

@@ -27,6 +27,30 @@ void changes_release(struct changes *changes)
     *changes = CHANGES_NONE;
 }
 
+void changed_file_write(struct json_writer *writer, const struct changed_file *file)
+{
+    json_text_member(writer, "path", file->path);
+    json_key(writer, "status");
+    json_string(writer, &file->status, 1);
+    json_number_member(writer, "added", (int64_t)file->added);
+    json_number_member(writer, "removed", (int64_t)file->removed);
+    json_boolean_member(writer, "binary", file->is_binary);
+}
+
+void left_out_write(struct json_writer *writer, const struct changes *changes)
+{
+    json_key(writer, "left_out");
+    json_begin_array(writer);
+    for (size_t i = 0; i < changes->left_out_count; i++) {
+        json_begin_object(writer);
+        json_text_member(writer, "path", changes->left_out[i].path);
+        json_text_member(writer, "reason", changes->left_out[i].reason);
+        json_end_object(writer);
+    }
+    json_end_array(writer);
+    json_number_member(writer, "more_left_out", (int64_t)changes->more_left_out);
+}
+
 /* Exactly the members named; 0 or -EINVAL. */
 static int check_members(const struct json_value *object, const char *const *names, size_t count)
 {
@@ -153,21 +177,30 @@ static int read_report(const struct json_value *report, struct changes *changes)
     return r == 0 && has_files != (changes->patch_bytes > 0) ? -EINVAL : r;
 }
 
+static int explain(int r, struct fault *fault)
+{
+    return fault_set(fault, r == -ENOMEM ? ENOMEM : EINVAL,
+                     r == -ENOMEM ? "no memory for the report of changes"
+                                  : "the report of changes is not what it should be");
+}
+
 int changes_read(const char *text, size_t length, struct changes *ret_changes, struct fault *fault)
 {
     OWNED(json_release) struct json *json = NULL;
-    OWNED(changes_release) struct changes changes = CHANGES_NONE;
     int r = length <= CHANGES_REPORT_MAX ? json_parse(text, length, &json, NULL) : -EINVAL;
-    const struct json_value *report = json != NULL ? json_root(json) : NULL;
+    return r < 0 ? explain(r, fault) : changes_read_value(json_root(json), ret_changes, fault);
+}
+
+int changes_read_value(const struct json_value *report, struct changes *ret_changes,
+                       struct fault *fault)
+{
+    OWNED(changes_release) struct changes changes = CHANGES_NONE;
     const struct json_value *reported = json_member(report, "fault");
-    if (r == 0 && reported != NULL && reported->type == JSON_STRING && reported->text[0] != '\0')
+    if (reported != NULL && reported->type == JSON_STRING && reported->text[0] != '\0')
         return fault_set(fault, EPROTO, "%s", reported->text);
-    if (r == 0)
-        r = read_report(report, &changes);
+    int r = read_report(report, &changes);
     if (r < 0)
-        return fault_set(fault, r == -ENOMEM ? ENOMEM : EINVAL,
-                         r == -ENOMEM ? "no memory for the report of changes"
-                                      : "the report of changes is not what it should be");
+        return explain(r, fault);
     changes.is_by_call =
         changes.file_count + changes.more_files + changes.left_out_count + changes.more_left_out >
         0;

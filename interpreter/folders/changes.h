@@ -10,6 +10,7 @@
 
 #include "interpreter/base/bounds.h"
 #include "sandbox/base/fault.h"
+#include "sandbox/base/json.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,10 +51,18 @@ struct changes {
 
 void changes_release(struct changes *changes);
 
+/* Its path, status, lines and whether it is binary: members of an object that the caller has begun. */
+void changed_file_write(struct json_writer *writer, const struct changed_file *file);
+
+/* What a patch does not have: the members "left_out" and "more_left_out". */
+void left_out_write(struct json_writer *writer, const struct changes *changes);
+
 /*
  * Reads a report; sets no patch_fd. 0; -EPROTO with the fault that the program reports; -EINVAL: not such
  * a report; -ENOMEM.
  */
 int changes_read(const char *text, size_t length, struct changes *ret_changes, struct fault *fault);
+int changes_read_value(const struct json_value *report, struct changes *ret_changes,
+                       struct fault *fault);
 
 #endif

@@ -12,7 +12,7 @@ void changes_seen_release(struct changes_seen *seen)
 }
 
 /* The place of a folder, which may be free. */
-static size_t place_of(const struct changes_seen *seen, const struct folder *folder)
+static size_t place_of(const struct changes_seen *seen, const char *folder)
 {
     size_t i = 0;
     while (seen->folders[i] != NULL && seen->folders[i] != folder)

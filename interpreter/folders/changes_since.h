@@ -6,11 +6,11 @@
 #ifndef INTERPRETER_FOLDERS_CHANGES_SINCE_H
 #define INTERPRETER_FOLDERS_CHANGES_SINCE_H
 
-#include "interpreter/folders/patch_queue.h"
+#include "interpreter/folders/folder_patches.h"
 
 /* As they were after the last call, without patches; all zero before the first. */
 struct changes_seen {
-    const struct folder *folders[FOLDERS_MAX]; /* borrowed from the settings; NULL: none yet */
+    const char *folders[FOLDERS_MAX]; /* their paths, borrowed from the settings; NULL: none yet */
     struct changes list[FOLDERS_MAX]; /* owned; of these */
 };
 

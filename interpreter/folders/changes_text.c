@@ -106,22 +106,23 @@ static int note_command(const struct folder_patch *patch, struct buffer *text)
 {
     OWNED(buffer_release) struct buffer line = BUFFER(text->maximum);
     bool is_written = buffer_append_text(&line, "\nTo apply it: git -C ") == 0 &&
-                      append_word(&line, patch->folder->path) &&
+                      append_word(&line, patch->folder) &&
                       buffer_append_text(&line, " apply ") == 0 && append_word(&line, patch->path);
     return is_written ? buffer_append(text, line.data, line.length) : 0;
 }
 
-static int note_place(const struct folder_patch *patch, bool is_of_session, uint64_t call,
-                      struct buffer *text)
+static int note_place(const struct folder_patch *patch, const struct folder_patches *patches,
+                      uint64_t call, struct buffer *text)
 {
-    int r = buffer_format(
-        text, "\nPatch%s (%s): ", is_of_session ? " of all changes since the session began" : "",
-        quantity_size_short_text(patch->changes.patch_bytes).text);
+    int r = buffer_format(text, "\nPatch%s (%s): ",
+                          patches->is_of_session ? " of all changes since the session began" : "",
+                          quantity_size_short_text(patch->changes.patch_bytes).text);
     if (r < 0)
         return r;
     if (patch->path != NULL) {
         r = buffer_append_text(text, patch->path);
-        return r < 0 ? r : note_command(patch, text);
+        bool is_here = patches->told == NULL; /* else the folder is the worker's */
+        return r < 0 || !is_here ? r : note_command(patch, text);
     }
     return patch->is_kept ? file_uri_write(text, call, patch->name)
                           : buffer_append_text(text, "not kept; --files-dir DIR keeps patches");
@@ -155,14 +156,14 @@ static int note_beginning(const struct changes *changes, struct text_room *room,
 }
 
 /* In a session, the patch grows with each call: its text is for those who want it. */
-static int note_patch(const struct folder_patch *patch, bool is_of_session, uint64_t call,
-                      struct text_room *room, struct buffer *text)
+static int note_patch(const struct folder_patch *patch, const struct folder_patches *patches,
+                      uint64_t call, struct text_room *room, struct buffer *text)
 {
     const struct changes *changes = &patch->changes;
-    int r = buffer_append_text(text, is_of_session ? "This call changed in a copy of "
-                                                   : "Changes in a copy of ");
+    int r = buffer_append_text(text, patches->is_of_session ? "This call changed in a copy of "
+                                                            : "Changes in a copy of ");
     if (r == 0)
-        r = plain_name_append(text, patch->folder->path);
+        r = plain_name_append(text, patch->folder);
     if (r == 0)
         r = buffer_append_text(text, "; the folder itself is unchanged:");
     if (r == 0)
@@ -173,15 +174,17 @@ static int note_patch(const struct folder_patch *patch, bool is_of_session, uint
         r = note_left_out(changes, text);
     if (r < 0 || changes->patch_fd < 0)
         return r;
-    r = note_place(patch, is_of_session, call, text);
-    return r < 0 || is_of_session || room->bytes == 0 ? r : note_beginning(changes, room, text);
+    r = note_place(patch, patches, call, text);
+    return r < 0 || patches->is_of_session || room->bytes == 0
+               ? r
+               : note_beginning(changes, room, text);
 }
 
 static int note_failure(const struct folder_patch *patch, bool is_of_session, struct buffer *text)
 {
     int r = buffer_append_text(text, "What it wrote to its copy of ");
     if (r == 0)
-        r = plain_name_append(text, patch->folder->path);
+        r = plain_name_append(text, patch->folder);
     return r < 0 ? r
                  : buffer_format(text, " is %s: %s.",
                                  is_of_session ? "in the session, but cannot be shown" : "lost",
@@ -199,9 +202,8 @@ int changes_text_note(const struct folder_patches *patches, uint64_t call, bool 
             continue;
         r = text->length > 0 ? buffer_append(text, "\n", 1) : 0;
         if (r == 0)
-            r = patch->failure != NULL
-                    ? note_failure(patch, patches->is_of_session, text)
-                    : note_patch(patch, patches->is_of_session, call, &room, text);
+            r = patch->failure != NULL ? note_failure(patch, patches->is_of_session, text)
+                                       : note_patch(patch, patches, call, &room, text);
     }
     if (r < 0 || patches == NULL || patches->lost == 0)
         return r;
@@ -218,12 +220,7 @@ static void write_files(struct json_writer *writer, const struct changes *change
     for (size_t i = 0; i < changes->file_count; i++) {
         const struct changed_file *file = &changes->files[i];
         json_begin_object(writer);
-        json_text_member(writer, "path", file->path);
-        json_key(writer, "status");
-        json_string(writer, &file->status, 1);
-        json_number_member(writer, "added", (int64_t)file->added);
-        json_number_member(writer, "removed", (int64_t)file->removed);
-        json_boolean_member(writer, "binary", file->is_binary);
+        changed_file_write(writer, file);
         json_boolean_member(writer, "by_call", file->is_by_call);
         json_end_object(writer);
     }
@@ -238,20 +235,6 @@ static void write_undone(struct json_writer *writer, const struct changes *chang
     for (size_t i = 0; i < changes->undone_count; i++)
         json_text(writer, changes->undone[i]);
     json_end_array(writer);
-}
-
-static void write_left_out(struct json_writer *writer, const struct changes *changes)
-{
-    json_key(writer, "left_out");
-    json_begin_array(writer);
-    for (size_t i = 0; i < changes->left_out_count; i++) {
-        json_begin_object(writer);
-        json_text_member(writer, "path", changes->left_out[i].path);
-        json_text_member(writer, "reason", changes->left_out[i].reason);
-        json_end_object(writer);
-    }
-    json_end_array(writer);
-    json_number_member(writer, "more_left_out", (int64_t)changes->more_left_out);
 }
 
 static void write_place(struct json_writer *writer, const struct folder_patch *patch, uint64_t call)
@@ -278,22 +261,23 @@ static void begin_folder(struct json_writer *writer, const struct folder_patch *
                          uint64_t call)
 {
     json_begin_object(writer);
-    json_text_member(writer, "folder", patch->folder->path);
+    json_text_member(writer, "folder", patch->folder);
     json_text_member(writer, "fault", patch->failure);
     write_files(writer, &patch->changes);
     write_undone(writer, &patch->changes);
     write_place(writer, patch, call);
-    write_left_out(writer, &patch->changes);
+    left_out_write(writer, &patch->changes);
 }
 
 void changes_text_write(struct json_writer *writer, const struct folder_patches *patches,
                         uint64_t call)
 {
-    if (patches == NULL || patches->count == 0) {
+    static const struct folder_patch unknown = {.changes = {.patch_fd = -1}};
+    if (patches == NULL || patches->count + patches->lost == 0) {
         json_null(writer);
         return;
     }
-    begin_folder(writer, &patches->list[0], call);
+    begin_folder(writer, patches->count > 0 ? &patches->list[0] : &unknown, call);
     json_number_member(writer, "lost_folders", (int64_t)patches->lost);
     json_key(writer, "others");
     json_begin_array(writer);

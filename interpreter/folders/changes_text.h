@@ -7,7 +7,7 @@
 #ifndef INTERPRETER_FOLDERS_CHANGES_TEXT_H
 #define INTERPRETER_FOLDERS_CHANGES_TEXT_H
 
-#include "interpreter/folders/patch_queue.h"
+#include "interpreter/folders/folder_patches.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/json.h"
 
@@ -21,7 +21,7 @@ int changes_text_note(const struct folder_patches *patches, uint64_t call, bool 
 
 /*
  * What the record says of changes: null without an overlay folder (`patches` may be NULL); the object
- * of the first one, in whose member "others" further ones are.
+ * of the first one (or of none that is known), in whose member "others" further ones are.
  */
 void changes_text_write(struct json_writer *writer, const struct folder_patches *patches,
                         uint64_t call);

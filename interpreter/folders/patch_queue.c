@@ -2,6 +2,7 @@
 
 #include "interpreter/base/bounds.h"
 #include "interpreter/base/helpers.h"
+#include "interpreter/folders/carried_changes.h"
 #include "sandbox/base/directory.h"
 #include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
@@ -9,18 +10,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-void folder_patches_release(struct folder_patches *patches)
-{
-    for (size_t i = 0; i < patches->count; i++) {
-        struct folder_patch *patch = &patches->list[i];
-        changes_release(&patch->changes);
-        memory_release(&patch->failure);
-        memory_release(&patch->name);
-        memory_release(&patch->path);
-    }
-    patches->count = 0;
-}
 
 struct patch_queue patch_queue_of(struct loop *loop, void (*hold)(void *data, bool hold),
                                   void *data)
@@ -81,7 +70,7 @@ static int ask(struct patch_job *job)
 {
     struct run_folder *folder = &job->folders->list[job->patches.count];
     struct folder_patch *patch = &job->patches.list[job->patches.count++];
-    *patch = (struct folder_patch){.folder = folder->folder, .changes = CHANGES_NONE};
+    *patch = (struct folder_patch){.folder = folder->folder->path, .changes = CHANGES_NONE};
     struct fault fault = {0};
     int r = is_empty(folder->upper_fd) ? 1 : find_program(job->queue, &fault);
     if (r == 0) {
@@ -134,11 +123,13 @@ static void work(struct patch_job *job)
     job->done(job);
 }
 
-void patch_queue_add(struct patch_queue *queue, struct patch_job *job, struct run_folders *folders)
+void patch_queue_add(struct patch_queue *queue, struct patch_job *job, struct run_result *result)
 {
     job->queue = queue;
-    job->folders = folders;
-    job->patches = (struct folder_patches){.lost = folders->lost};
+    job->folders = &result->folders;
+    job->patches = (struct folder_patches){.lost = result->folders.lost};
+    if (result->told_changes.length > 0)
+        carried_changes_read(&result->told_changes, &job->patches);
     LIST_APPEND(queue->waiting, job);
     if (queue->working >= CHANGES_PROGRAMS_MAX && queue->hold != NULL)
         queue->hold(queue->data, true);

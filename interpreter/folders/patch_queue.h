@@ -10,29 +10,8 @@
 #define INTERPRETER_FOLDERS_PATCH_QUEUE_H
 
 #include "interpreter/folders/changes_request.h"
-#include "sandbox/jail/folders/folder.h"
+#include "interpreter/folders/folder_patches.h"
 #include "sandbox/result.h"
-
-/* What a run changed in the copy of a folder. */
-struct folder_patch {
-    const struct folder *folder; /* borrowed from the settings */
-    char *failure; /* owned; why the changes are not known; NULL: they are */
-    struct changes changes;
-    /* Filled in by whoever keeps the patch for reading or copies it. */
-    char *name; /* owned; of the resource and of the copy; NULL: there is no patch */
-    bool is_kept;
-    char *path; /* owned; of the copy; or NULL */
-};
-
-/* All zero: no overlay folder. */
-struct folder_patches {
-    struct folder_patch list[FOLDERS_MAX]; /* in the order of the run's folders */
-    size_t count;
-    size_t lost; /* overlay folders of which nothing is known */
-    bool is_of_session; /* which goes on: what is not known may be, after the next call */
-};
-
-void folder_patches_release(struct folder_patches *patches);
 
 struct patch_queue;
 
@@ -66,10 +45,10 @@ struct patch_queue patch_queue_of(struct loop *loop, void (*hold)(void *data, bo
 void patch_queue_release(struct patch_queue *queue);
 
 /*
- * Adds a job. `folders` stays the caller's, at the same place, until the job is done or dropped. What
- * fails is told in the patches.
+ * Adds a job for the folders of a result, which stays the caller's, at the same place, until the job is done or
+ * dropped; of a run elsewhere, what its worker told. What fails is told in the patches.
  */
-void patch_queue_add(struct patch_queue *queue, struct patch_job *job, struct run_folders *folders);
+void patch_queue_add(struct patch_queue *queue, struct patch_job *job, struct run_result *result);
 
 /* Nobody waits for the job any more, if it is in a queue: ends its program. Releases its patches. */
 void patch_job_drop(struct patch_job *job);

@@ -1,4 +1,6 @@
+#include "images/runners/bash/calls-start.h"
 #include "images/runners/bash/session-program.h"
+#include "images/runners/bash/tools-program.h"
 #include "interpreter/languages/language.h"
 
 const struct language language_bash = {
@@ -12,10 +14,11 @@ const struct language language_bash = {
     .code_name = "main.sh",
     .argv = WORDS("bash", "main.sh"),
     .probe = "echo 'ok'",
+    .probe_prints = "ok\n",
     .repair = CODE_WITH_NEWLINES,
+    .judge_typed = typed_bash,
     .session =
         &(const struct session_runner){
-            .prefix = "sh",
             .kept = "files, directory and exported variables",
             .kind = SESSION_FRESH,
             .program = "",
@@ -23,6 +26,13 @@ const struct language language_bash = {
                       .bytes = bash_session_program,
                       .length = sizeof(bash_session_program)},
             .start_variable = "BASH_ENV",
+            .calls_files = {{.path = ".code-sandbox/calls.bash",
+                             .bytes = bash_calls_start,
+                             .length = sizeof(bash_calls_start)},
+                            {.path = ".code-sandbox/bin/tools",
+                             .bytes = bash_tools_program,
+                             .length = sizeof(bash_tools_program),
+                             .is_executable = true}},
         },
 
     .description = "Runs a Bash script in a sandbox and returns its output. Use it to work on "

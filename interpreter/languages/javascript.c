@@ -1,4 +1,5 @@
 #include "images/runners/javascript/acorn-program.h"
+#include "images/runners/javascript/calls-program.h"
 #include "images/runners/javascript/check-program.h"
 #include "images/runners/javascript/constants-program.h"
 #include "images/runners/javascript/scopes-program.h"
@@ -206,16 +207,19 @@ const struct language language_javascript = {
     .argv = WORDS("node", "main.js"),
     .may_be_warm = true,
     .probe = "console.log('ok')",
+    .probe_prints = "ok\n",
     .looked_for = WORDS("package.json"),
     .packages = "node_modules",
+    .judge_typed = typed_javascript,
     .session =
         &(const struct session_runner){
-            .prefix = "js",
             .kept = "variables and files",
             .kind = SESSION_LIVE,
             .interrupted_by_frame = true,
             /* An interrupt may end a callback of a timer without the books that Node keeps of it. */
             .argv = WORDS("node", "--no-force-async-hooks-checks", "main.js"),
+            .calls_program = javascript_calls_program,
+            .calls_length = sizeof(javascript_calls_program),
             .program = javascript_session_program,
             .length = sizeof(javascript_session_program),
         },
@@ -231,7 +235,7 @@ const struct language language_javascript = {
 
     .description = "Runs a JavaScript program with Node.js in a sandbox and returns its output. "
                    "Use it to compute or to test code.",
-    .libraries = "Installed: Node's own modules and @google/genai.",
+    .libraries = "Installed: Node's own modules.",
     .code = "The whole JavaScript program, run as `node main.js`. Use either require(), or import "
             "and top-level await. Print the values you want to see with console.log().",
     .example = "console.log([1, 2, 3].map((x) => x * x))",

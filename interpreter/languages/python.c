@@ -1,3 +1,4 @@
+#include "images/runners/python/calls-program.h"
 #include "images/runners/python/check-program.h"
 #include "images/runners/python/session-program.h"
 #include "interpreter/languages/language.h"
@@ -180,14 +181,18 @@ const struct language language_python = {
     .may_be_warm = true,
     .looked_for = hiding,
     .probe = "print('ok')",
+    .probe_prints = "ok\n",
     .module_path = "PYTHONPATH",
     .repair = CODE_DEDENTED,
     .make_start = python_start_make,
+    .judge_typed = typed_python,
     .session =
         &(const struct session_runner){
-            .prefix = "py",
             .kept = "variables and files",
             .kind = SESSION_LIVE,
+            .leaves_copies = true,
+            .calls_program = python_calls_program,
+            .calls_length = sizeof(python_calls_program),
             .program = python_session_program,
             .length = sizeof(python_session_program),
         },

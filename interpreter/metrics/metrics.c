@@ -62,30 +62,57 @@ void metrics_count_not_run(struct metrics *metrics, enum not_run reason)
     metrics->not_run[reason]++;
 }
 
+void metrics_count_command(struct metrics *metrics, const struct command_result *result)
+{
+    metrics->commands[result->outcome]++;
+    observe(&metrics->command_time, result->duration_ns);
+}
+
+void metrics_count_command_not_run(struct metrics *metrics, enum not_run reason)
+{
+    metrics->commands_not_run[reason]++;
+}
+
 static void write_head(struct buffer *text, const char *name, const char *type, const char *help)
 {
     buffer_format(text, "# TYPE %s %s\n# HELP %s %s\n", name, type, name, help);
+}
+
+static void write_not_run(const char *name, const char *help, const uint64_t counts[NOT_RUN_COUNT],
+                          struct buffer *text)
+{
+    write_head(text, name, "counter", help);
+    for (size_t i = 0; i < NOT_RUN_COUNT; i++)
+        buffer_format(text, "%s_total{reason=\"%s\"} %" PRIu64 "\n", name, reasons[i].label,
+                      counts[i]);
 }
 
 /* Counters that are zero are there too, so that rates are known from the first event. */
 static void write_counters(const struct metrics *metrics, struct buffer *text)
 {
     write_head(text, "code_sandbox_runs", "counter", "Runs that have ended.");
-    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+    for (size_t i = 0; i < language_count; i++)
         for (size_t outcome = 0; outcome < OUTCOME_COUNT; outcome++)
             buffer_format(text,
                           "code_sandbox_runs_total{language=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
                           languages[i]->name, outcome_name((enum run_outcome)outcome),
                           metrics->runs[i][outcome]);
-    write_head(text, "code_sandbox_calls_not_run", "counter",
-               "Calls without a result of their run.");
-    for (size_t i = 0; i < NOT_RUN_COUNT; i++)
-        buffer_format(text, "code_sandbox_calls_not_run_total{reason=\"%s\"} %" PRIu64 "\n",
-                      reasons[i].label, metrics->not_run[i]);
+    write_not_run("code_sandbox_calls_not_run", "Calls without a result of their run.",
+                  metrics->not_run, text);
     write_head(text, "code_sandbox_limits_reached", "counter", "Runs that reached a limit.");
     for (size_t i = 0; i < LIMIT_COUNT; i++)
         buffer_format(text, "code_sandbox_limits_reached_total{limit=\"%s\"} %" PRIu64 "\n",
                       outcome_limit_name((enum limit_index)i), metrics->limits[i]);
+}
+
+static void write_commands(const struct metrics *metrics, struct buffer *text)
+{
+    write_head(text, "code_sandbox_commands", "counter", "Commands of sessions that have ended.");
+    for (size_t outcome = 0; outcome < OUTCOME_COUNT; outcome++)
+        buffer_format(text, "code_sandbox_commands_total{outcome=\"%s\"} %" PRIu64 "\n",
+                      outcome_name((enum run_outcome)outcome), metrics->commands[outcome]);
+    write_not_run("code_sandbox_commands_not_run", "Commands without a result.",
+                  metrics->commands_not_run, text);
 }
 
 static void write_histogram(const struct metrics_histogram *histogram, const char *name,
@@ -107,10 +134,13 @@ static void write_histogram(const struct metrics_histogram *histogram, const cha
 int metrics_write(const struct metrics *metrics, const struct metrics_now *now, struct buffer *text)
 {
     write_counters(metrics, text);
+    write_commands(metrics, text);
     write_histogram(&metrics->run_time, "code_sandbox_run_seconds",
                     "From the start of a program to its end.", text);
     write_histogram(&metrics->queue_time, "code_sandbox_queue_seconds",
                     "From a call to the set-up of its sandbox.", text);
+    write_histogram(&metrics->command_time, "code_sandbox_command_seconds",
+                    "From the start of a command to its end.", text);
     write_head(text, "code_sandbox_places", "gauge", "Runs that can go on at once.");
     buffer_format(text, "code_sandbox_places %" PRIu64 "\n", now->places);
     write_head(text, "code_sandbox_running", "gauge", "Runs that go on.");

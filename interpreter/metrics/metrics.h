@@ -11,6 +11,7 @@
 #include "interpreter/languages/language.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/result.h"
+#include "sandbox/session_spec.h"
 
 #include <stdint.h>
 
@@ -36,10 +37,13 @@ struct metrics_histogram {
 
 /* All zero: nothing has been counted. */
 struct metrics {
-    uint64_t runs[LANGUAGE_COUNT][OUTCOME_COUNT];
+    uint64_t runs[LANGUAGES_MAX][OUTCOME_COUNT];
     uint64_t not_run[NOT_RUN_COUNT];
     uint64_t limits[LIMIT_COUNT];
     struct metrics_histogram run_time, queue_time;
+    uint64_t commands[OUTCOME_COUNT]; /* of sessions */
+    uint64_t commands_not_run[NOT_RUN_COUNT];
+    struct metrics_histogram command_time;
 };
 
 /* What is true at the moment. */
@@ -51,6 +55,8 @@ struct metrics_now {
 void metrics_count_run(struct metrics *metrics, const struct language *language,
                        const struct run_result *result);
 void metrics_count_not_run(struct metrics *metrics, enum not_run reason);
+void metrics_count_command(struct metrics *metrics, const struct command_result *result);
+void metrics_count_command_not_run(struct metrics *metrics, enum not_run reason);
 
 /* Appends the text, complete with its end. 0, -ENOBUFS or -ENOMEM. */
 int metrics_write(const struct metrics *metrics, const struct metrics_now *now,

@@ -105,3 +105,15 @@ void metrics_file_count_not_run(struct metrics_file *file, enum not_run reason)
     metrics_count_not_run(&file->metrics, reason);
     wake(file);
 }
+
+void metrics_file_count_command(struct metrics_file *file, const struct command_result *result)
+{
+    metrics_count_command(&file->metrics, result);
+    wake(file);
+}
+
+void metrics_file_count_command_not_run(struct metrics_file *file, enum not_run reason)
+{
+    metrics_count_command_not_run(&file->metrics, reason);
+    wake(file);
+}

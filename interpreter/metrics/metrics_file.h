@@ -37,5 +37,7 @@ void metrics_file_close(struct metrics_file *file);
 void metrics_file_count_run(struct metrics_file *file, const struct language *language,
                             const struct run_result *result);
 void metrics_file_count_not_run(struct metrics_file *file, enum not_run reason);
+void metrics_file_count_command(struct metrics_file *file, const struct command_result *result);
+void metrics_file_count_command_not_run(struct metrics_file *file, enum not_run reason);
 
 #endif

@@ -12,7 +12,7 @@
 #include "interpreter/files/files_dir.h"
 #include "interpreter/files/kept_files.h"
 #include "interpreter/files/picture_header.h"
-#include "interpreter/folders/patch_queue.h"
+#include "interpreter/folders/folder_patches.h"
 #include "sandbox/base/json.h"
 #include "sandbox/result.h"
 

@@ -106,6 +106,11 @@ static void write_stderr_cut(struct json_writer *writer, const struct record *re
     write_count(writer, record->stderr_cut);
 }
 
+static void write_value_bytes(struct json_writer *writer, const struct record *record)
+{
+    write_number(writer, record->result->value_bytes, AS_IT_IS, OR_NULL);
+}
+
 static void write_isolation(struct json_writer *writer, const struct record *record)
 {
     json_text(writer, record->result->isolation);
@@ -169,6 +174,23 @@ static void write_network(struct json_writer *writer, const struct record *recor
     network_text_write(writer, record->network, record->result->network);
 }
 
+static void write_checkpoint(struct json_writer *writer, const struct run_checkpoint *checkpoint)
+{
+    json_key(writer, "checkpoint");
+    if (checkpoint->number > 0)
+        json_number(writer, checkpoint->number);
+    else
+        json_null(writer);
+    if (checkpoint->hindrance != HINDRANCE_NONE)
+        json_text_member(writer, "no_checkpoint", checkpoint_hindrance_text(checkpoint->hindrance));
+    if (checkpoint->restored_to > 0)
+        json_number_member(writer, "restored_to", checkpoint->restored_to);
+    if (checkpoint->went_back == 0)
+        return;
+    json_number_member(writer, "went_back_to", checkpoint->went_back);
+    json_boolean_member(writer, "files_back", checkpoint->files == FILES_BACK);
+}
+
 static void write_session(struct json_writer *writer, const struct record *record)
 {
     const struct session_view *session = record->session;
@@ -185,7 +207,44 @@ static void write_session(struct json_writer *writer, const struct record *recor
     write_count(writer, session->calls);
     json_key(writer, "idle_seconds");
     json_double(writer, (double)session->idle_ms / 1000);
+    write_checkpoint(writer, &session->checkpoint);
     json_end_object(writer);
+}
+
+static void write_call(struct json_writer *writer, const struct run_call *call)
+{
+    json_begin_object(writer);
+    json_text_member(writer, "name", call->name);
+    json_key(writer, "ms");
+    write_milliseconds(writer, call->duration_ns);
+    json_key(writer, "request_bytes");
+    write_count(writer, call->request_bytes);
+    json_key(writer, "result_bytes");
+    write_count(writer, call->result_bytes);
+    json_text_member(writer, "outcome", call->outcome);
+    json_end_object(writer);
+}
+
+static void write_calls(struct json_writer *writer, const struct record *record)
+{
+    const struct run_calls *calls = record->result->calls;
+    if (calls == NULL) {
+        json_null(writer);
+        return;
+    }
+    json_begin_array(writer);
+    for (size_t i = 0; i < calls->count; i++)
+        write_call(writer, &calls->list[i]);
+    json_end_array(writer);
+}
+
+static void write_more_calls(struct json_writer *writer, const struct record *record)
+{
+    const struct run_calls *calls = record->result->calls;
+    if (calls == NULL)
+        json_null(writer);
+    else
+        write_count(writer, calls->more);
 }
 
 void result_json_write_check(struct json_writer *writer, const struct check *check)

@@ -27,4 +27,17 @@ int findings_text_list(const struct findings *findings, enum severity severity, 
 /* The array of the findings, with rule, line, column, severity, what and message. */
 void findings_text_write(struct json_writer *writer, const struct findings *findings);
 
+/* What a worker tells of a check: an object of the findings, what was not checked or null, and nanoseconds. */
+void findings_text_carry(struct json_writer *writer, const struct findings *findings, int64_t ns);
+
+/* No fewer bytes than the list of findings takes there. */
+size_t findings_text_room(const struct findings *findings);
+
+/*
+ * Reads that object, which a worker has sent: untrusted. `findings` is empty, and the caller's to release in any case. 0;
+ * -EINVAL: it is no such object; -ENOMEM.
+ */
+int findings_text_read_carried(const struct buffer *text, struct findings *findings,
+                               int64_t *ret_ns);
+
 #endif

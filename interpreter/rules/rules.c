@@ -56,6 +56,7 @@ void findings_release(struct findings *findings)
     for (size_t i = 0; i < findings->count; i++)
         free(findings->list[i].what);
     findings->count = 0;
+    json_release(&findings->told);
     free(findings->unchecked);
     findings->unchecked = NULL;
 }

@@ -13,6 +13,7 @@
 #include "interpreter/rules/fact.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/fault.h"
+#include "sandbox/base/json.h"
 
 #include <regex.h>
 #include <stdbool.h>
@@ -20,6 +21,7 @@
 
 #define RULES_FILE_MAX (256 << 10) /* bytes */
 #define RULES_COUNT_MAX 256
+#define RULE_TEXT_MAX 4096 /* bytes of an id or a message */
 #define RULE_PATTERNS_MAX 256 /* of one rule */
 #define FINDINGS_MAX 64       /* of one program; refusals are kept before warnings */
 
@@ -70,7 +72,7 @@ bool rules_want_missing(const struct rules *rules);
 
 /* One rule that a place of a program meets. */
 struct finding {
-    const char *rule; /* its id: borrowed from the rules, or static */
+    const char *rule; /* its id: borrowed from the rules or findings.told, or static */
     const char *message; /* borrowed; may be empty */
     enum severity severity;
     enum fact_kind kind;
@@ -81,6 +83,7 @@ struct finding {
 struct findings {
     struct finding list[FINDINGS_MAX];
     size_t count;
+    struct json *told; /* owned; by a worker, with the rules' texts; or NULL */
     char *unchecked; /* owned: why the program, or a part of it, was not checked; NULL: all was */
 };
 

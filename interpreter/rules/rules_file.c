@@ -87,6 +87,8 @@ static int read_text(const struct rules_reading *reading, const struct json_valu
     const struct json_value *value = json_member(object, key);
     if (value != NULL && !is_text(value))
         return refuse(reading, value, key, "must be a string");
+    if (value != NULL && value->length > RULE_TEXT_MAX)
+        return refuse(reading, value, key, "must have 4096 bytes at most");
     *ret_text = strdup(value != NULL ? value->text : "");
     return *ret_text == NULL ? fault_set(reading->fault, ENOMEM, "reading rules: %m") : 0;
 }

@@ -87,10 +87,10 @@ static int put(struct environment *environment, struct variable variable, struct
 /* Only words of ours are shown: what was written may be a part of a secret. */
 static int refuse_language(const char *what, const char *word, struct fault *fault)
 {
-    char names[128];
+    char names[LANGUAGE_NAMES_SIZE];
     const char *nearest = language_guess(word);
     return fault_set(fault, EINVAL, "%s: the language before the colon must be %s%s%s%s", what,
-                     language_names(names, sizeof(names)), nearest != NULL ? " (did you mean " : "",
+                     language_names(names), nearest != NULL ? " (did you mean " : "",
                      nearest != NULL ? nearest : "", nearest != NULL ? "?)" : "");
 }
 
@@ -242,7 +242,7 @@ size_t environment_for(const struct environment *environment, const struct langu
     size_t count = 0;
     for (unsigned source = 0; source < ENVIRONMENT_SOURCE_COUNT; source++) {
         const struct language *const owners[] = {NULL, language};
-        for (size_t i = 0; i < ARRAY_LENGTH(owners); i++) {
+        for (size_t i = 0; i < (language != NULL ? ARRAY_LENGTH(owners) : 1); i++) {
             for (size_t j = 0; j < environment->count; j++) {
                 const struct variable *variable = &environment->variables[j];
                 if (variable->source == source && variable->language == owners[i] &&

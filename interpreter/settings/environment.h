@@ -76,7 +76,7 @@ int environment_read_text(struct environment *environment, const char *path, con
                           size_t length, struct fault *fault);
 
 /*
- * Writes the NAME=VALUE texts for a program of the language to `ret_texts`, which has room for
+ * Writes the NAME=VALUE texts for a program of the language (NULL: of none) to `ret_texts`, which has room for
  * environment->count; where two have the same name, the later one counts. A variable of one language
  * comes after those of the same source that are for each. Returns their number; all borrowed.
  */

@@ -66,6 +66,13 @@ static char *find_place(char *text)
     return found;
 }
 
+static bool ends_with_mode(const char *place)
+{
+    enum folder_mode mode;
+    const char *colon = strrchr(place, ':');
+    return colon != NULL && mount_mode_read(colon + 1, &mode, NULL) == 0;
+}
+
 int mounts_add_text(struct mounts *mounts, const char *source, const char *text,
                     struct fault *fault)
 {
@@ -81,6 +88,9 @@ int mounts_add_text(struct mounts *mounts, const char *source, const char *text,
     char *colon = strrchr(path, ':');
     if (colon != NULL && mount_mode_read(colon + 1, &mount.mode, NULL) == 0)
         *colon = '\0';
+    if (mount.place != NULL && ends_with_mode(mount.place))
+        return fault_set(fault, EINVAL, "%s: the mode comes before the place: FOLDER:MODE@/PATH",
+                         source);
     if (path[0] == '\0')
         return fault_set(fault, EINVAL,
                          "%s needs a folder: FOLDER, FOLDER:MODE or FOLDER:MODE@/PATH", source);

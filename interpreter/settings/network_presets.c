@@ -183,9 +183,10 @@ static int search_text(struct preset_search *search, const char *text)
     return r;
 }
 
-/* One that is missing, or that this user may not read, has no hosts. */
-static int search_file(struct preset_search *search, const char *path)
+/* A preset_visit. One that is missing, or that this user may not read, has no hosts. */
+static int search_file(void *data, const char *path)
 {
+    struct preset_search *search = data;
     OWNED(buffer_release) struct buffer text = BUFFER(2 * CONFIGURATION_MAX);
     struct fault ignored = {0};
     int r = small_file_read(path, "settings", CONFIGURATION_MAX, &text, &ignored);
@@ -195,26 +196,21 @@ static int search_file(struct preset_search *search, const char *path)
     return string != NULL ? search_text(search, string) : -ENOMEM;
 }
 
-static int search_matches(struct preset_search *search, const char *pattern)
+static int visit_matches(const char *pattern, preset_visit *visit, void *data)
 {
     glob_t found = {0};
-    int r = glob(pattern, 0, NULL, &found) == GLOB_NOSPACE ? -ENOMEM : 0;
+    int r = glob(pattern, GLOB_NOMAGIC, NULL, &found) == GLOB_NOSPACE ? -ENOMEM : 0;
     for (size_t i = 0; r == 0 && i < found.gl_pathc; i++)
-        r = search_file(search, found.gl_pathv[i]);
+        r = visit(data, found.gl_pathv[i]);
     globfree(&found);
     return r;
 }
 
-static int search_files(struct preset_search *search, const char *pattern)
+/* Below the user's home, or with '+' the directory of configurations. */
+static int visit_own(const char *pattern, preset_visit *visit, void *data)
 {
     OWNED_MEMORY char *directory = NULL;
     OWNED_MEMORY char *path = NULL;
-    if (pattern[0] == '/')
-        return search_matches(search, pattern);
-    if (pattern[0] == '$') {
-        const char *named = getenv(pattern + 1);
-        return named != NULL ? search_file(search, named) : 0;
-    }
     if (pattern[0] == '+' && xdg_directory("XDG_CONFIG_HOME", ".config", &directory) < 0)
         return 0;
     const char *parent = pattern[0] == '+' ? directory : xdg_home();
@@ -224,7 +220,25 @@ static int search_files(struct preset_search *search, const char *pattern)
         path = NULL;
         return -ENOMEM;
     }
-    return search_file(search, path);
+    return visit(data, path);
+}
+
+static int visit_files(const char *pattern, preset_visit *visit, void *data)
+{
+    if (pattern[0] == '/')
+        return visit_matches(pattern, visit, data);
+    if (pattern[0] != '$')
+        return visit_own(pattern, visit, data);
+    const char *named = getenv(pattern + 1);
+    return named != NULL ? visit(data, named) : 0;
+}
+
+static int visit_preset(const struct preset *preset, preset_visit *visit, void *data)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < WORDS_MAX && preset->files[i] != NULL; i++)
+        r = visit_files(preset->files[i], visit, data);
+    return r;
 }
 
 static int search_settings(struct preset_search *search)
@@ -234,9 +248,7 @@ static int search_settings(struct preset_search *search)
         size_t length = strcspn(*pair, "=");
         r = add_value(search, *pair, length, *pair + length, strlen(*pair + length));
     }
-    for (size_t i = 0; r == 0 && i < WORDS_MAX && search->preset->files[i] != NULL; i++)
-        r = search_files(search, search->preset->files[i]);
-    return r;
+    return r == 0 ? visit_preset(search->preset, search_file, search) : r;
 }
 
 static const struct preset *find_preset(const char *name)
@@ -262,5 +274,24 @@ int network_preset_add(struct policy *policy, enum rule_list list, const char *n
         return fault_set(fault, ENOMEM, "reading the hosts of %s", name);
     if (r == 0 && search.replaced == 0)
         r = add_hosts(&search, search.preset->otherwise, fault);
+    return r;
+}
+
+/* No other rule has an '@'. */
+unsigned network_presets_in(const char *rules)
+{
+    unsigned presets_in = 0;
+    for (size_t i = 0; i < ARRAY_LENGTH(presets); i++)
+        if (strstr(rules, presets[i].name) != NULL)
+            presets_in |= 1U << i;
+    return presets_in;
+}
+
+int network_presets_visit(unsigned chosen, preset_visit *visit, void *data)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(presets); i++)
+        if ((chosen & 1U << i) != 0)
+            r = visit_preset(&presets[i], visit, data);
     return r;
 }

@@ -16,4 +16,13 @@
 int network_preset_add(struct policy *policy, enum rule_list list, const char *preset,
                        struct fault *fault);
 
+/* A file that hosts of presets come from, whether it is there or not. 0, or what ends the visits. */
+typedef int preset_visit(void *data, const char *path);
+
+/* The presets that rules name, which may be several with commas: a bit for each. */
+unsigned network_presets_in(const char *rules);
+
+/* Visits the files of these presets. 0; -ENOMEM; or what a visit returned. */
+int network_presets_visit(unsigned presets, preset_visit *visit, void *data);
+
 #endif

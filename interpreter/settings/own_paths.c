@@ -3,6 +3,7 @@
 #include "images/store/store.h"
 #include "interpreter/base/helpers.h"
 #include "interpreter/settings/configuration.h"
+#include "interpreter/settings/network_presets.h"
 #include "interpreter/settings/path_walk.h"
 #include "interpreter/settings/setting_table.h"
 #include "sandbox/base/directory.h"
@@ -143,17 +144,72 @@ static int check_settings(struct settings *settings, struct fault *fault)
     return r;
 }
 
-/* Those of certificates, which this program and its helpers read. */
+/* A variable with paths of certificates or code, which this program and its helpers read: ld.so(8), openssl-env(7). */
+struct path_variable {
+    const char *name;
+    const char *separators; /* of several paths */
+    bool has_names; /* what has no slash is no path */
+    bool has_here; /* what is empty is the working directory */
+};
+
+static const struct path_variable path_variables[] = {
+    {.name = "SSL_CERT_FILE", .separators = ""},
+    {.name = "SSL_CERT_DIR", .separators = ":"},
+    {.name = "CURL_CA_BUNDLE", .separators = ""},
+    {.name = "OPENSSL_CONF", .separators = ""},
+    {.name = "OPENSSL_MODULES", .separators = ""},
+    {.name = "OPENSSL_ENGINES", .separators = ""},
+    {.name = "LD_LIBRARY_PATH", .separators = ":;", .has_here = true},
+    {.name = "LD_PRELOAD", .separators = ": ", .has_names = true},
+    {.name = "LD_AUDIT", .separators = ":", .has_names = true},
+};
+
+static int check_part(struct settings *settings, const struct path_variable *variable,
+                      const char *part, size_t length, struct fault *fault)
+{
+    bool is_here = length == 0 && variable->has_here;
+    if ((length == 0 && !is_here) || (variable->has_names && memchr(part, '/', length) == NULL))
+        return 0;
+    OWNED_MEMORY char *path = is_here ? strdup(".") : strndup(part, length);
+    return path == NULL ? fault_set(fault, ENOMEM, "out of memory for folders")
+                        : check(settings, variable->name, path, fault);
+}
+
 static int check_variables(struct settings *settings, struct fault *fault)
 {
-    static const char *const names[] = {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"};
     int r = 0;
-    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(names); i++) {
-        const char *path = getenv(names[i]);
-        if (path != NULL && path[0] != '\0' && strcmp(path, "none") != 0)
-            r = check(settings, names[i], path, fault);
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(path_variables); i++) {
+        const struct path_variable *variable = &path_variables[i];
+        const char *part = getenv(variable->name);
+        if (part == NULL || part[0] == '\0' || strcmp(part, "none") == 0)
+            continue;
+        size_t length = strcspn(part, variable->separators);
+        r = check_part(settings, variable, part, length, fault);
+        for (; r == 0 && part[length] != '\0'; length = strcspn(part, variable->separators)) {
+            part += length + 1;
+            r = check_part(settings, variable, part, strcspn(part, variable->separators), fault);
+        }
     }
     return r;
+}
+
+struct preset_check {
+    struct settings *settings;
+    struct fault *fault;
+};
+
+static int check_preset(void *data, const char *path)
+{
+    const struct preset_check *own = data;
+    return check(own->settings, "a file with hosts of --allow-host", path, own->fault);
+}
+
+/* What they say decides where the next start lets snippets connect to. */
+static int check_presets(struct settings *settings, struct fault *fault)
+{
+    struct preset_check own = {settings, fault};
+    int r = network_presets_visit(settings->network_presets, check_preset, &own);
+    return r == -ENOMEM ? fault_set(fault, ENOMEM, "out of memory for folders") : r;
 }
 
 /* The usual one is read by the next start, also if there is none yet. */
@@ -168,8 +224,11 @@ static int check_configuration(struct settings *settings, struct fault *fault)
     r = configuration_directory(&directory);
     if (r == -ENOENT) /* a user without a home has none */
         return 0;
-    return r < 0 ? fault_set(fault, -r, "out of memory for folders")
-                 : check_in(settings, "the configuration of this server", directory, "config.json",
+    if (r < 0)
+        return fault_set(fault, -r, "out of memory for folders");
+    r = check_in(settings, "the configuration of this server", directory, "config.json", fault);
+    return r < 0 ? r
+                 : check_in(settings, "the language files of this server", directory, "languages",
                             fault);
 }
 
@@ -275,6 +334,14 @@ int own_paths_check_one(struct settings *settings, const char *name, const char 
                                                              : 0;
 }
 
+static int refuse_given(const char *path, const struct folder *folder, struct fault *fault)
+{
+    return fault_set(fault, EPERM,
+                     "%s leads out of %s, which snippets can write to: a link there may "
+                     "be one of theirs; give the path of the file itself",
+                     visible_name(path).text, folder->path);
+}
+
 int own_paths_check_given(const struct settings *settings, const char *path, struct fault *fault)
 {
     struct search search = {&settings->folders, true, NULL};
@@ -283,18 +350,35 @@ int own_paths_check_given(const struct settings *settings, const char *path, str
     int r = path_walk(path, find_way_out, &search);
     if (r < 0)
         return fault_set(fault, -r, "%s: %m", visible_name(path).text);
-    return r == 0 ? 0
-                  : fault_set(fault, EPERM,
-                              "%s leads out of %s, which snippets can write to: a link there may "
-                              "be one of theirs; give the path of the file itself",
-                              visible_name(path).text, search.found->path);
+    return r == 0 ? 0 : refuse_given(path, search.found, fault);
+}
+
+int own_paths_check_opened(const struct settings *settings, const char *path, int fd,
+                           struct fault *fault)
+{
+    /* No snippet can change the way to the folder, only that from there on. */
+    struct search search = {&settings->folders, false, NULL};
+    char place[sizeof("/proc/self/fd/") + 10];
+    char real[PATH_MAX] = "";
+    if (!folders_have(&settings->folders, FOLDER_WRITABLE))
+        return 0;
+    int r = path_walk(path, find_folder, &search);
+    if (r < 0)
+        return fault_set(fault, -r, "%s: %m", visible_name(path).text);
+    snprintf(place, sizeof(place), "/proc/self/fd/%d", fd);
+    if (search.found == NULL)
+        return 0;
+    bool is_known = readlink(place, real, sizeof(real) - 1) > 0;
+    return is_known && folder_of(&settings->folders, real) == search.found
+               ? 0
+               : refuse_given(path, search.found, fault);
 }
 
 int own_paths_check(struct settings *settings, struct fault *fault)
 {
     static int (*const checks[])(struct settings *settings, struct fault *fault) = {
-        check_settings, check_variables, check_configuration, check_store,
-        check_copies,   check_programs,  check_mounts};
+        check_settings, check_variables, check_presets,  check_configuration,
+        check_store,    check_copies,    check_programs, check_mounts};
     int r = 0;
     if (!folders_have(&settings->folders, FOLDER_WRITABLE))
         return 0;

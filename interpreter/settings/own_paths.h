@@ -28,4 +28,8 @@ int own_paths_check_one(struct settings *settings, const char *name, const char 
  */
 int own_paths_check_given(const struct settings *settings, const char *path, struct fault *fault);
 
+/* The same of what was opened by that path: a snippet of another server may have made a link since the check. */
+int own_paths_check_opened(const struct settings *settings, const char *path, int fd,
+                           struct fault *fault);
+
 #endif

@@ -1,7 +1,9 @@
 #include "interpreter/settings/setting_table.h"
+#include "images/store/catalog.h"
 #include "images/store/store.h"
 #include "interpreter/base/bounds.h"
 #include "interpreter/settings/home_path.h"
+#include "interpreter/settings/network_presets.h"
 #include "interpreter/settings/network_settings.h"
 #include "interpreter/settings/preload.h"
 #include "interpreter/settings/quantity.h"
@@ -36,7 +38,8 @@ static void write_image_help(const struct option *option, char *text, size_t siz
 {
     size_t place = (option->setting->offset - offsetof(struct settings, images)) / sizeof(char *);
     const struct language *language = languages[place];
-    snprintf(text, size, "image for %s (%s)", language->title, language->image);
+    snprintf(text, size, "image for %s (%s, else %s)", language->title, language->image,
+             AGENT_IMAGE);
 }
 
 const struct option settings_of_runs[] = {
@@ -214,6 +217,19 @@ const struct option settings_of_server[] = {
      settings_remember,
      SETTING(SETTING_SECONDS, "SANDBOX_SESSION_IDLE", "session_idle", AT(session_idle_ms),
              .low = 1000, .high = SESSION_LIFE_MAX_MS)},
+    {"--session-checkpoints", "N",
+     "copies of a session's Python that are kept, one after each\ncall; 0 turns them off (8)",
+     settings_remember,
+     SETTING(SETTING_COUNT, "SANDBOX_SESSION_CHECKPOINTS", "session_checkpoints",
+             AT(session_checkpoints), .low = 0, .high = SESSION_CHECKPOINTS_MAX)},
+    {"--function-calls", "N", "calls of a client's functions that one snippet may\nmake (256)",
+     settings_remember,
+     SETTING(SETTING_COUNT, "SANDBOX_FUNCTION_CALLS", "function_calls", AT(function_calls),
+             .low = 1, .high = CALLS_MAX)},
+    {"--function-time", "SECONDS", "longest time until a function has answered\n(60)",
+     settings_remember,
+     SETTING(SETTING_SECONDS, "SANDBOX_FUNCTION_TIME", "function_time", AT(function_ms),
+             .low = 1000, .high = CALL_MAX_MS)},
     {"--result-format", "FORMAT",
      "text: plain lines (the default);\n"
      "json: failures as a JSON object in the text;\n"
@@ -385,6 +401,7 @@ int setting_set(struct settings *settings, const struct setting *setting, const 
     case SETTING_ENVIRONMENT_FILE:
         return read_environment_file(settings, what, value, fault);
     case SETTING_HOSTS:
+        settings->network_presets |= network_presets_in(value);
         return network_settings_add(&settings->network, (enum rule_list)setting->low, what, value,
                                     fault);
     case SETTING_MOUNT:

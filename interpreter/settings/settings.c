@@ -1,4 +1,5 @@
 #include "interpreter/settings/settings.h"
+#include "images/store/catalog.h"
 #include "images/store/store.h"
 #include "interpreter/base/bounds.h"
 #include "interpreter/settings/home_path.h"
@@ -20,6 +21,9 @@ struct settings settings_default(void)
         .network = POLICY_OFF,
         .certificates = BUFFER(2 * CERTIFICATES_MAX),
         .session_idle_ms = SESSION_IDLE_DEFAULT_MS,
+        .session_checkpoints = SESSION_CHECKPOINTS_DEFAULT,
+        .function_calls = FUNCTION_CALLS_DEFAULT,
+        .function_ms = FUNCTION_DEFAULT_MS,
     };
 }
 
@@ -38,7 +42,7 @@ void settings_release(struct settings *settings)
     folders_release(&settings->folders);
     overlay_place_release(&settings->copies);
     free(settings->mount_under);
-    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+    for (size_t i = 0; i < LANGUAGES_MAX; i++)
         free(settings->images[i]);
     free(settings->log.path);
     free(settings->metrics_file);
@@ -83,7 +87,13 @@ int settings_name_configuration(void *data, const struct option *option, const c
 const char *settings_image(const struct settings *settings, const struct language *language)
 {
     const char *named = settings->images[language_place(language)];
-    return named != NULL ? named : language->image;
+    OWNED_MEMORY char *store = NULL;
+    if (named != NULL)
+        return named;
+    if (language->is_data) /* the one for all has none of these */
+        return language->image;
+    bool has_own = store_path(&store, NULL) < 0 || image_is_there(store, language->image);
+    return has_own ? language->image : AGENT_IMAGE;
 }
 
 bool settings_offer(const struct settings *settings, const struct language *language)
@@ -92,5 +102,6 @@ bool settings_offer(const struct settings *settings, const struct language *lang
         return true;
     OWNED_MEMORY char *store = NULL;
     OWNED(image_release) struct image image = {0};
-    return store_path(&store, NULL) == 0 && image_open(store, language->image, &image, NULL) == 0;
+    return store_path(&store, NULL) == 0 &&
+           image_open(store, settings_image(settings, language), &image, NULL) == 0;
 }

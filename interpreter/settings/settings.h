@@ -52,6 +52,9 @@ struct settings {
     unsigned template;       /* enum switch_choice */
     uint64_t sessions;       /* alive at once; 0: the tools have none */
     int64_t session_idle_ms; /* after which one ends */
+    uint64_t session_checkpoints; /* kept of each; 0: none is made */
+    uint64_t function_calls; /* of functions, that a snippet may make: 1..CALLS_MAX */
+    int64_t function_ms; /* that one may take */
     enum result_format result_format;
     bool no_images; /* in results */
     char *files_dir; /* owned; absolute once complete; or NULL */
@@ -68,6 +71,7 @@ struct settings {
     char *policy; /* owned; a file of rules, or a preset (interpreter/rules); NULL: none */
     bool require_cgroup, no_cgroup; /* never both, once complete */
     unsigned weakest; /* enum tier: what sandboxes may be where the host allows no better */
+    bool lacks_signals; /* snippets can signal nobody: tier L with an old Landlock */
     char *roots; /* owned; the path of engine.roots; NULL: the tier needs none */
     struct environment environment; /* of snippets */
     char *environment_files[ENVIRONMENT_FILES_MAX]; /* owned; those that were read into it */
@@ -82,7 +86,8 @@ struct settings {
     unsigned network_said; /* enum network_mode, or until settings_read() NETWORK_UNSAID */
     char *network_proxy; /* owned; as written; NULL: that of the environment */
     struct policy network; /* of snippets; complete once settings are */
-    char *images[LANGUAGE_COUNT]; /* owned; that a language runs on instead of its own, or NULL */
+    unsigned network_presets; /* that its rules come from: network_presets_in() */
+    char *images[LANGUAGES_MAX]; /* owned; that a language runs on instead of its own, or NULL */
     char *configuration; /* owned; the file that --config names; NULL: the usual one */
     char *configuration_read;  /* owned; the file that was read, NULL while there was none */
     struct said *said;         /* owned; what the command line says, until settings_read() */
@@ -106,11 +111,14 @@ int settings_name_configuration(void *data, const struct option *option, const c
 
 /*
  * Whether tools, doctor and the resource speak of the language: of an optional one where the operator
- * names an image for it, or its own is there.
+ * names an image for it, or one that has it is there.
  */
 bool settings_offer(const struct settings *settings, const struct language *language);
 
-/* The name of the image that the language runs on. Borrowed from settings or the catalog. */
+/*
+ * The name of the image that the language runs on: the one that the operator names for it, else its own if that is
+ * there, else AGENT_IMAGE. Borrowed from settings or the catalog.
+ */
 const char *settings_image(const struct settings *settings, const struct language *language);
 
 #endif

@@ -281,16 +281,16 @@ static int blame(const struct settings *settings, int r, struct fault *fault)
 }
 
 /*
- * Notes the options of that command line that do nothing without another one. Variables and keys may be there for
+ * Notes the options of that command line that do nothing without or with another one. Variables and keys may be there for
  * other commands.
  */
-static void note_idle(const struct settings *settings, const char *const *names, const char *leader)
+static void note_idle(const struct settings *settings, const char *const *names, const char *where)
 {
     for (size_t i = 0; i < settings->origins.count; i++) {
         const struct setting_origin *given = &settings->origins.list[i];
         for (const char *const *name = names; *name != NULL; name++)
             if ((given->origins & ORIGIN_OPTION) != 0 && strcmp(given->option->name, *name) == 0)
-                log_note("%s has no effect without %s", *name, leader);
+                log_note("%s has no effect %s", *name, where);
     }
 }
 
@@ -301,9 +301,9 @@ int settings_read(struct settings *settings, struct fault *fault)
                                              NULL};
     int r = blame(settings, read_all(settings, fault), fault);
     if (r == 0 && settings->http == NULL)
-        note_idle(settings, of_http, "--http");
+        note_idle(settings, of_http, "without --http");
     if (r == 0 && settings->network.mode == NETWORK_OFF)
-        note_idle(settings, of_network, "--network or --allow-host");
+        note_idle(settings, of_network, "without --network or --allow-host");
     return r;
 }
 
@@ -338,13 +338,16 @@ int settings_read_workers(struct settings *settings, struct fault *fault)
 {
     static const char *const of_workers[] = {"--pool", "--nats-creds", "--nats-ca", "--insecure",
                                              NULL};
+    static const char *const of_sessions[] = {"--sessions", "--session-idle",
+                                              "--session-checkpoints", NULL};
     if (settings->fleet.url == NULL) {
-        note_idle(settings, of_workers, "--workers");
+        note_idle(settings, of_workers, "without --workers");
         return 0;
     }
     int r = check_workers(settings, fault);
     if (r < 0)
         return blame(settings, r, fault);
+    note_idle(settings, of_sessions, "with --workers, which have no sessions");
     settings->sessions = 0;
     return 0;
 }

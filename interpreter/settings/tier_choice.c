@@ -3,13 +3,12 @@
 #include "images/store/store.h"
 #include "interpreter/base/log.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/host_probe.h"
 
 #include <stdio.h>
 
-int tier_set(struct settings *settings, enum tier tier, struct fault *fault)
+int tier_set(struct settings *settings, const struct host_finding *host, struct fault *fault)
 {
-    if (tier >= TIER_C && settings->roots == NULL) {
+    if (host->tier >= TIER_C && settings->roots == NULL) {
         OWNED_MEMORY char *store = NULL;
         int r = store_path(&store, fault);
         if (r < 0)
@@ -19,7 +18,8 @@ int tier_set(struct settings *settings, enum tier tier, struct fault *fault)
             return fault_set(fault, ENOMEM, "out of memory for the roots of sandboxes");
         }
     }
-    settings->engine.tier = tier;
+    settings->engine.tier = host->tier;
+    settings->lacks_signals = host->tier == TIER_L && host->landlock < LANDLOCK_SCOPES;
     settings->engine.roots = settings->roots;
     return 0;
 }
@@ -35,7 +35,7 @@ void tier_choose(struct settings *settings)
         log_note("%s", fault.text);
     if (r < 0 || !host.can_jail || host.tier == TIER_F)
         return;
-    if (tier_set(settings, host.tier, &fault) < 0) {
+    if (tier_set(settings, &host, &fault) < 0) {
         log_note("%s", fault.text);
         return;
     }

@@ -8,6 +8,7 @@
 #define INTERPRETER_SETTINGS_TIER_CHOICE_H
 
 #include "interpreter/settings/settings.h"
+#include "sandbox/host_probe.h"
 
 /*
  * Sets settings->engine.tier: the strongest that the host allows, settings->weakest at the least. Tells it and
@@ -15,7 +16,7 @@
  */
 void tier_choose(struct settings *settings);
 
-/* Sets this tier, and where its sandboxes have their roots. 0, or a negative errno with a fault. */
-int tier_set(struct settings *settings, enum tier tier, struct fault *fault);
+/* Sets the tier found, and where its sandboxes have their roots. 0, or a negative errno with a fault. */
+int tier_set(struct settings *settings, const struct host_finding *host, struct fault *fault);
 
 #endif

@@ -1,5 +1,8 @@
 #include "interpreter/workers/carried_result.h"
 
+#include "interpreter/base/bounds.h"
+#include "interpreter/folders/carried_changes.h"
+#include "interpreter/rules/findings_text.h"
 #include "interpreter/workers/carried_left.h"
 #include "sandbox/base/base64.h"
 #include "sandbox/base/io.h"
@@ -15,6 +18,7 @@
 #define FILE_OVERHEAD (2 * RUN_FILE_PATH_SIZE) /* of one in the list, but its bytes */
 #define CODE_HIGHEST 255
 #define DECODING_ROOM 4 /* base64_decode() rounds up */
+#define TOLD_MAX (2 * LINE_IN_MAX) /* written anew, a text may be longer */
 
 /* The most that a worker may say: more than any run has, and so little that sums of many do not overflow. */
 #define TIME_MOST (RUN_WALL_MAX_MS * NANOSECONDS_PER_MILLISECOND * 4)
@@ -43,19 +47,11 @@ static const struct number_member numbers[] = {
     LIMIT_NUMBER(output_total, BYTES_MOST),
 };
 
-static const char *const isolations[] = {ISOLATION_NAMESPACES_AND_PATHS, ISOLATION_NAMESPACES,
-                                         ISOLATION_CHROOT_AND_PATHS, ISOLATION_CHROOT,
-                                         ISOLATION_HOST};
-
 static void write_bytes(struct json_writer *writer, const char *name, const char *bytes,
                         size_t length)
 {
-    OWNED(buffer_release) struct buffer text = BUFFER(BASE64_SIZE(length));
     json_key(writer, name);
-    if (base64_append(&text, bytes, length) == 0)
-        json_string(writer, text.data, text.length);
-    else
-        json_null(writer);
+    json_base64(writer, bytes, length);
 }
 
 static void write_capture(struct json_writer *writer, const char *name,
@@ -119,10 +115,32 @@ static void write_limits(struct json_writer *writer, unsigned reached)
     json_end_array(writer);
 }
 
-void carried_result_write(struct json_writer *writer, const struct run_result *result, size_t room)
+static void write_told(struct json_writer *writer, const struct carried_result *carried,
+                       size_t *room)
 {
+    size_t findings = carried->findings != NULL ? findings_text_room(carried->findings) : 0;
+    *room -= findings < *room ? findings : *room;
+    if (carried->patches != NULL && carried->patches->count > 0) {
+        json_key(writer, "changes");
+        carried_changes_write(writer, carried->patches, room);
+    }
+    if (carried->findings != NULL) {
+        json_key(writer, "check");
+        findings_text_carry(writer, carried->findings, carried->check_ns);
+    }
+}
+
+void carried_result_write(struct json_writer *writer, const struct carried_result *carried,
+                          size_t room)
+{
+    const struct run_result *result = carried->result;
     const struct enforcement *enforced = &result->enforced;
     json_begin_object(writer);
+    json_number_member(writer, "folders_lost",
+                       carried->patches != NULL ? (int64_t)carried->patches->lost : 0);
+    write_told(writer, carried, &room);
+    if (!carried->wants_files)
+        room = 0;
 #define NUMBER(name, member, ...) json_number_member(writer, #member, result->member);
 #define CHOICE(name, type, name_of, ...) json_text_member(writer, #name, name_of(result->name));
 #include "interpreter/base/result.def"
@@ -171,7 +189,8 @@ static int read_choice(const struct json_value *object, const char *name,
 {
     const struct json_value *value = json_member(object, name);
     for (unsigned i = 0; i < count; i++) {
-        if (!json_is(value, name_of(i)))
+        const char *known = name_of(i);
+        if (known == NULL || !json_is(value, known))
             continue;
         *ret_choice = i;
         return 0;
@@ -191,9 +210,11 @@ static const char *enforcer_of(unsigned choice)
     return enforced_by_name((enum enforced_by)choice);
 }
 
+#define ISOLATIONS_OF_TIER (LANDLOCK_SCOPES + 1)
+
 static const char *isolation_of(unsigned choice)
 {
-    return isolations[choice];
+    return isolation_name(choice / ISOLATIONS_OF_TIER, (int)(choice % ISOLATIONS_OF_TIER));
 }
 
 static int read_enforcer(const struct json_value *value, const char *name,
@@ -227,9 +248,9 @@ static int read_choices(const struct json_value *value, struct run_result *resul
 {
     struct enforcement *enforced = &result->enforced;
     unsigned isolation = 0;
-    int r =
-        read_choice(value, "isolation", isolation_of, ARRAY_LENGTH(isolations), &isolation, fault);
-    result->isolation = isolations[isolation];
+    int r = read_choice(value, "isolation", isolation_of, TIER_COUNT * ISOLATIONS_OF_TIER,
+                        &isolation, fault);
+    result->isolation = isolation_of(isolation);
     if (r == 0)
         r = read_enforcer(value, "memory_by", &enforced->memory, fault);
     if (r == 0)
@@ -380,6 +401,37 @@ static int read_network(const struct json_value *value, struct run_result *resul
                : refuse(fault, "network");
 }
 
+/* As it was written, for those who know what it says. */
+static int read_told(const struct json_value *value, const char *name, struct buffer *text)
+{
+    const struct json_value *told = json_member(value, name);
+    struct json_writer *writer = NULL;
+    if (told == NULL)
+        return 0;
+    *text = BUFFER(TOLD_MAX);
+    int r = json_writer_open(text, &writer);
+    if (r < 0)
+        return r;
+    json_copy(writer, told);
+    return json_writer_close(writer);
+}
+
+static int read_all_told(const struct json_value *value, struct run_result *result,
+                         struct fault *fault)
+{
+    int64_t lost = 0;
+    int r = json_member(value, "folders_lost") == NULL /* of a worker that cannot tell */
+                ? 0
+                : read_number(value, "folders_lost", FOLDERS_MAX, &lost, fault);
+    result->folders.lost = (size_t)lost;
+    if (r < 0)
+        return r;
+    r = read_told(value, "changes", &result->told_changes);
+    if (r == 0)
+        r = read_told(value, "check", &result->told_findings);
+    return r < 0 ? fault_set(fault, -r, "reading the result of a worker: %m") : 0;
+}
+
 int carried_result_read(const struct json_value *value, struct run_result *ret_result,
                         struct fault *fault)
 {
@@ -407,6 +459,8 @@ int carried_result_read(const struct json_value *value, struct run_result *ret_r
     }
     if (r == 0)
         r = read_network(value, &result, fault);
+    if (r == 0)
+        r = read_all_told(value, &result, fault);
     if (r < 0)
         return r;
     result.files_lost = lost->boolean;

@@ -16,14 +16,14 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define ARGUMENTS_SIZE (16 + LANGUAGE_COUNT)
+#define ARGUMENTS_SIZE (16 + LANGUAGES_MAX)
 #define END_NS (15 * NANOSECONDS_PER_SECOND) /* more than it takes calls back for */
 #define ADDRESS_VARIABLE "CODE_SANDBOX_BROKER"
 
 struct fleet_arguments {
     char *list[ARGUMENTS_SIZE];
     size_t count;
-    char *owned[LANGUAGE_COUNT + 1];
+    char *owned[LANGUAGES_MAX + 1];
     size_t owned_count;
     char *address; /* "NAME=VALUE" of the environment */
 };
@@ -51,7 +51,7 @@ static void add_option(struct fleet_arguments *arguments, const char *name, cons
 /* "python=python-slim". */
 static int add_images(struct fleet_arguments *arguments, const struct settings *settings)
 {
-    for (size_t i = 0; i < LANGUAGE_COUNT; i++) {
+    for (size_t i = 0; i < language_count; i++) {
         char **owned = &arguments->owned[arguments->owned_count];
         if (asprintf(owned, "%s=%s", languages[i]->name, settings_image(settings, languages[i])) <
             0)

@@ -18,6 +18,8 @@ struct client {
     struct rpc rpc;
     enum version version; /* agreed in the handshake; VERSION_NONE before it */
     bool is_initialized;  /* the client has confirmed the handshake: it may be notified */
+    bool is_deaf; /* notifications do not reach it */
+    bool is_silent; /* nothing comes from it any more: it answers no request */
     /* Bytes sent and not yet read. */
     size_t (*unsent)(const struct client *client);
 };

@@ -46,8 +46,7 @@ static void batch_settle(struct rpc_batch *batch)
         return;
     *batch->rpc->batches_held -= batch->text.capacity;
     if (batch->text.length > 0 && buffer_append(&batch->text, "]", 1) == 0)
-        batch->rpc->observer->send(batch->rpc->observer->data, batch->text.data,
-                                   batch->text.length);
+        batch->rpc->observer->send(batch->rpc->observer->data, &batch->text);
     buffer_release(&batch->text);
     free(batch);
 }
@@ -67,13 +66,13 @@ static int batch_append(struct rpc_batch *batch, const struct buffer *message)
 }
 
 /* Sends the message, or puts it into its batch; frees the answer. */
-static void answer_deliver(struct rpc_answer *answer, const struct buffer *message)
+static void answer_deliver(struct rpc_answer *answer, struct buffer *message)
 {
     struct rpc *rpc = answer->rpc;
     struct rpc_batch *batch = answer->batch;
     answer_free(answer);
     if (batch == NULL)
-        rpc->observer->send(rpc->observer->data, message->data, message->length);
+        rpc->observer->send(rpc->observer->data, message);
     else if (batch_append(batch, message) < 0)
         log_note("an answer did not fit into its batch and was lost");
     if (batch != NULL)
@@ -171,24 +170,40 @@ void rpc_answer_error_with(struct rpc_answer *answer, int code, const char *mess
     answer_error(answer, &(struct error_body){code, message, write, data});
 }
 
-void rpc_notify(struct rpc *rpc, const char *method,
-                void (*write)(struct json_writer *writer, const void *data), const void *data)
+/* Without an id it is a notification. */
+static int write_call(struct buffer *message, const char *id, const char *method,
+                      void (*write)(struct json_writer *writer, const void *data), const void *data)
 {
-    OWNED(buffer_release) struct buffer message = BUFFER(LINE_OUT_MAX - 1);
     struct json_writer *writer = NULL;
-    if (json_writer_open(&message, &writer) < 0)
-        return;
+    int r = json_writer_open(message, &writer);
+    if (r < 0)
+        return r;
     json_begin_object(writer);
     json_text_member(writer, "jsonrpc", "2.0");
+    if (id != NULL)
+        json_text_member(writer, "id", id);
     json_text_member(writer, "method", method);
     json_key(writer, "params");
     write(writer, data);
     json_end_object(writer);
-    if (json_writer_close(writer) < 0)
-        return;
+    return json_writer_close(writer);
+}
+
+int rpc_ask(struct rpc *rpc, const char *id, const char *method,
+            void (*write)(struct json_writer *writer, const void *data), const void *data)
+{
+    OWNED(buffer_release) struct buffer message = BUFFER(LINE_OUT_MAX - 1);
     const struct rpc_observer *observer = rpc->observer;
-    (observer->notify != NULL ? observer->notify : observer->send)(observer->data, message.data,
-                                                                   message.length);
+    int r = write_call(&message, id, method, write, data);
+    if (r == 0)
+        (observer->notify != NULL ? observer->notify : observer->send)(observer->data, &message);
+    return r;
+}
+
+void rpc_notify(struct rpc *rpc, const char *method,
+                void (*write)(struct json_writer *writer, const void *data), const void *data)
+{
+    rpc_ask(rpc, NULL, method, write, data);
 }
 
 static int write_result(struct buffer *message, const struct rpc_answer *answer,
@@ -262,17 +277,27 @@ int rpc_id_write(const struct json_value *id, struct buffer *text)
     return json_writer_close(writer);
 }
 
-bool rpc_answer_is_for(const struct rpc_answer *answer, uint64_t peer, const struct json_value *id)
+bool rpc_answer_has_id(const struct rpc_answer *answer, const struct json_value *id)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(8 * ID_MAX);
-    return answer->rpc->peer == peer && rpc_id_write(id, &text) == 0 &&
-           text.length == answer->id.length && memcmp(text.data, answer->id.data, text.length) == 0;
+    return rpc_id_write(id, &text) == 0 && text.length == answer->id.length &&
+           memcmp(text.data, answer->id.data, text.length) == 0;
+}
+
+bool rpc_answer_shares_id(const struct rpc_answer *answer, const struct rpc_answer *other)
+{
+    return answer->id.length == other->id.length &&
+           memcmp(answer->id.data, other->id.data, other->id.length) == 0;
+}
+
+bool rpc_answer_is_for(const struct rpc_answer *answer, uint64_t peer, const struct json_value *id)
+{
+    return answer->rpc->peer == peer && rpc_answer_has_id(answer, id);
 }
 
 bool rpc_answer_same_id(const struct rpc_answer *answer, const struct rpc_answer *other)
 {
-    return answer->rpc->peer == other->rpc->peer && answer->id.length == other->id.length &&
-           memcmp(answer->id.data, other->id.data, other->id.length) == 0;
+    return answer->rpc->peer == other->rpc->peer && rpc_answer_shares_id(answer, other);
 }
 
 /* `id` is NULL if the message has no readable id. NULL: no memory. */
@@ -339,8 +364,12 @@ static void receive_message(struct rpc *rpc, struct rpc_batch *batch,
         return;
     }
     if (message.method == NULL &&
-        (json_member(value, "result") != NULL || json_member(value, "error") != NULL))
-        return; /* an answer, although we sent no request */
+        (json_member(value, "result") != NULL || json_member(value, "error") != NULL)) {
+        if (rpc->observer->answered != NULL)
+            rpc->observer->answered(rpc->observer->data, id, json_member(value, "result"),
+                                    json_member(value, "error"));
+        return;
+    }
     bool is_named = message.method != NULL && message.method->type == JSON_STRING;
     bool is_object = message.params == NULL || message.params->type == JSON_OBJECT;
     if (id == NULL && is_named) {

@@ -19,6 +19,7 @@ enum rpc_error {
     RPC_METHOD_NOT_FOUND = -32601,
     RPC_INVALID_PARAMS = -32602,
     RPC_INTERNAL_ERROR = -32603,
+    RPC_REFUSED = -32000, /* a method of the extension could not do it: "data" says why */
     RPC_HEADER_MISMATCH = -32020, /* MCP 2026-07-28, over HTTP */
     RPC_UNSUPPORTED_VERSION = -32022, /* MCP 2026-07-28 */
 };
@@ -37,10 +38,16 @@ struct rpc_observer {
     /* Takes ownership of the answer. */
     void (*request)(void *data, const struct rpc_message *message, struct rpc_answer *answer);
     void (*notification)(void *data, const struct rpc_message *message);
-    /* A line for the client, without newline, shorter than LINE_OUT_MAX. */
-    void (*send)(void *data, const char *line, size_t length);
-    /* The same for a notification; NULL: send() takes these, too. */
-    void (*notify)(void *data, const char *line, size_t length);
+    /*
+     * An answer to a request of the server's: an error, or NULL and the result. NULL: there are no such requests, since
+     * answers do not come this way.
+     */
+    void (*answered)(void *data, const struct json_value *id, const struct json_value *result,
+                     const struct json_value *error);
+    /* A line for the client, without newline, shorter than LINE_OUT_MAX. Its bytes may be taken. */
+    void (*send)(void *data, struct buffer *line);
+    /* The same for a notification or a request of the server's; NULL: send() takes these, too. */
+    void (*notify)(void *data, struct buffer *line);
     /* Every request so far has been answered or dropped. May be NULL; must not free the struct rpc. */
     void (*settled)(void *data);
     void *data;
@@ -85,6 +92,13 @@ void rpc_answer_error_with(struct rpc_answer *answer, int code, const char *mess
 void rpc_notify(struct rpc *rpc, const char *method,
                 void (*write)(struct json_writer *writer, const void *data), const void *data);
 
+/*
+ * Sends a request of the server's, whose answer comes to observer->answered with that id. As rpc_notify(). 0 or a negative
+ * errno: it was not sent.
+ */
+int rpc_ask(struct rpc *rpc, const char *id, const char *method,
+            void (*write)(struct json_writer *writer, const void *data), const void *data);
+
 /* Writes the id of the request, one value. */
 void rpc_answer_write_id(const struct rpc_answer *answer, struct json_writer *writer);
 
@@ -105,5 +119,9 @@ bool rpc_answer_is_for(const struct rpc_answer *answer, uint64_t peer, const str
 
 /* Whether both answers belong to requests of the same peer with the same id. */
 bool rpc_answer_same_id(const struct rpc_answer *answer, const struct rpc_answer *other);
+
+/* The same, whoever the peers are. */
+bool rpc_answer_has_id(const struct rpc_answer *answer, const struct json_value *id);
+bool rpc_answer_shares_id(const struct rpc_answer *answer, const struct rpc_answer *other);
 
 #endif

@@ -189,6 +189,16 @@ static void begin_stream(struct http_exchange *exchange)
     exchange->answer = BUFFER(HTTP_STREAM_MAX);
 }
 
+/* What is sent has no end. Later, from the loop, the endpoint is told of its own: whoever sends may be using what that frees. */
+static void cut_stream(struct http_exchange *exchange)
+{
+    struct http_connection *connection = http_connection_of(exchange->connection);
+    exchange->is_last = exchange->is_cut = true;
+    if (connection != NULL)
+        http_connection_shut(connection);
+    go_on(exchange);
+}
+
 void http_exchange_send(struct http_exchange *exchange, const char *data, size_t length)
 {
     if (exchange->state == HTTP_WAITING)
@@ -196,8 +206,11 @@ void http_exchange_send(struct http_exchange *exchange, const char *data, size_t
     if (exchange->state != HTTP_STREAMING || exchange->is_last)
         return;
     struct buffer *answer = &exchange->answer;
+    if (exchange->taken > 0)
+        buffer_consume(answer, exchange->taken);
+    exchange->taken = 0;
     if (buffer_reserve(answer, length + sizeof(EVENT_BEGIN EVENT_END)) < 0) {
-        http_exchange_abandon(exchange); /* no memory, or it does not read */
+        cut_stream(exchange); /* no memory, or it does not read */
         return;
     }
     buffer_append_text(answer, EVENT_BEGIN);
@@ -229,7 +242,7 @@ static ssize_t take_events(void *data, uint64_t position, char *space, size_t si
     struct http_exchange *exchange = data;
     struct buffer *answer = &exchange->answer;
     size_t left = answer->length - exchange->taken;
-    if (exchange->state == HTTP_GONE)
+    if (exchange->state == HTTP_GONE || exchange->is_cut)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     if (left == 0 && exchange->is_last)
         return MHD_CONTENT_READER_END_OF_STREAM;

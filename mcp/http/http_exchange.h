@@ -62,6 +62,7 @@ struct http_exchange {
     bool is_suspended;
     bool has_begun; /* begin() was called and end() was not */
     bool is_last; /* no further event comes */
+    bool is_cut; /* events are missing: it ends as an error */
     unsigned status;
     const char *type; /* of the answer; static text; NULL: it has no content */
     const char *header_name; /* one more, static text; or NULL */

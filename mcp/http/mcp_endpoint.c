@@ -1,11 +1,10 @@
 #include "mcp/http/mcp_endpoint.h"
 
 #include "interpreter/base/bounds.h"
+#include "mcp/extension/functions.h"
 #include "mcp/http/mcp_fields.h"
 #include "mcp/lifecycle.h"
 #include "mcp/methods.h"
-#include "mcp/subscriptions.h"
-#include "mcp/tools/code_call.h"
 #include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 
@@ -36,7 +35,7 @@ static unsigned status_of(const struct mcp_post *post)
     int error = post->client.rpc.error;
     if (error == RPC_PARSE_ERROR || error == RPC_INVALID_REQUEST)
         return MHD_HTTP_BAD_REQUEST;
-    if (error == 0 || error == RPC_INTERNAL_ERROR || post->session != NULL)
+    if (error == 0 || error == RPC_INTERNAL_ERROR || error == RPC_REFUSED || post->session != NULL)
         return MHD_HTTP_OK;
     return error == RPC_METHOD_NOT_FOUND ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST;
 }
@@ -45,6 +44,7 @@ static unsigned status_of(const struct mcp_post *post)
 static void finish(struct mcp_post *post)
 {
     struct http_exchange *exchange = post->exchange;
+    functions_forget(post->endpoint->context, &post->client);
     bool is_streaming = exchange->state == HTTP_STREAMING;
     if (is_streaming && post->message.length > 0)
         http_exchange_send(exchange, post->message.data, post->message.length);
@@ -63,19 +63,17 @@ static void settled(void *data)
         finish(post);
 }
 
-static void keep_answer(void *data, const char *line, size_t length)
+static void keep_answer(void *data, struct buffer *line)
 {
     struct mcp_post *post = data;
-    buffer_release(&post->message);
-    post->message = BUFFER(LINE_OUT_MAX);
-    buffer_append(&post->message, line, length);
+    buffer_move(&post->message, line);
 }
 
-static void send_notification(void *data, const char *line, size_t length)
+static void send_event(void *data, struct buffer *line)
 {
     struct mcp_post *post = data;
     if (post->takes_stream)
-        http_exchange_send(post->exchange, line, length);
+        http_exchange_send(post->exchange, line->data, line->length);
 }
 
 static size_t count_unsent(const struct client *client)
@@ -101,6 +99,14 @@ static void handle_notification(void *data, const struct rpc_message *message)
     methods_notice(post->endpoint->context, &post->client, message);
 }
 
+/* To a call in the response to another request of the owner's. */
+static void handle_answer(void *data, const struct json_value *id, const struct json_value *result,
+                          const struct json_value *error)
+{
+    struct mcp_post *post = data;
+    functions_take_answer(post->endpoint->context, post->client.rpc.owner, id, result, error);
+}
+
 static struct mcp_post *new_post(struct mcp_endpoint *endpoint, struct http_exchange *exchange,
                                  struct mcp_session *session)
 {
@@ -115,8 +121,9 @@ static struct mcp_post *new_post(struct mcp_endpoint *endpoint, struct http_exch
         .takes_stream = accepted != NULL && strcasestr(accepted, STREAM_TYPE) != NULL,
         .observer = {.request = handle_request,
                      .notification = handle_notification,
+                     .answered = handle_answer,
                      .send = keep_answer,
-                     .notify = send_notification,
+                     .notify = send_event,
                      .settled = settled,
                      .data = post},
     };
@@ -128,6 +135,7 @@ static struct mcp_post *new_post(struct mcp_endpoint *endpoint, struct http_exch
     post->client.rpc.observer = &post->observer;
     post->client.rpc.batches_held = &endpoint->batches_held;
     post->client.unsent = count_unsent;
+    post->client.is_deaf = !post->takes_stream;
     LIST_PREPEND(endpoint->posts, post);
     exchange->data = post;
     return post;
@@ -208,7 +216,7 @@ static void delete_session(struct mcp_endpoint *endpoint, struct http_exchange *
         if (post->session != session)
             continue;
         post->session = NULL;
-        code_call_cancel_all(endpoint->context, &post->client.rpc);
+        open_requests_cancel_all(&endpoint->context->requests, &post->client.rpc);
     }
     mcp_sessions_remove(&endpoint->sessions, session);
     http_exchange_answer(exchange, MHD_HTTP_NO_CONTENT, NULL, &nothing);
@@ -245,8 +253,8 @@ void mcp_endpoint_end(struct http_exchange *exchange, void *owner)
         return;
     exchange->data = NULL;
     post->is_receiving = true; /* nothing is left to finish */
-    code_call_cancel_all(endpoint->context, &post->client.rpc);
-    subscriptions_cancel_all(endpoint->context, &post->client.rpc);
+    open_requests_cancel_all(&endpoint->context->requests, &post->client.rpc);
+    functions_forget(endpoint->context, &post->client);
     if (post->session != NULL)
         post->session->requests--;
     LIST_REMOVE(endpoint->posts, post);

@@ -1,6 +1,7 @@
 /*
  * /mcp: MCP over HTTP. Each POST has one message, or a batch of version 2025-03-26, and its response the
- * answer; a request with a progress token may get a stream of events with its progress before that.
+ * answer; a request with a progress token may get a stream of events with its progress before that, and one that runs
+ * a snippet in a session with functions gets their calls so. Answers to these are posted.
  *
  * There is no GET: the server sends nothing of its own accord.
  *

@@ -32,11 +32,11 @@ static bool is_called(const struct language *language, const struct json_value *
 /* "\"python\", \"nodejs\" (or \"javascript\") or \"bash\"". NULL: no memory. */
 static const char *list_names(struct buffer *text)
 {
-    for (size_t i = 0; i < LANGUAGE_COUNT; i++) {
+    for (size_t i = 0; i < language_count && languages[i] != NULL; i++) {
         const char *const *names = languages[i]->http_names;
         buffer_format(text, "%s\"%s\"",
                       i == 0                   ? ""
-                      : i + 1 < LANGUAGE_COUNT ? ", "
+                      : i + 1 < language_count ? ", "
                                                : " or ",
                       names != NULL ? names[0] : languages[i]->name);
         for (size_t k = 1; names != NULL && names[k] != NULL; k++)
@@ -51,7 +51,7 @@ static int read_language(struct run_request *request, const struct json_value *o
 {
     const struct json_value *name = member_of(object, "language");
     OWNED(buffer_release) struct buffer names = BUFFER(NAMES_MAX);
-    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+    for (size_t i = 0; i < language_count; i++)
         if (is_called(languages[i], name))
             request->snippet.language = languages[i];
     if (request->snippet.language != NULL)
@@ -79,10 +79,10 @@ static int read_program(struct run_request *request, const struct json_value *ob
     int r = read_text(object, "code", &code, fault);
     if (r == 0)
         r = read_text(object, "stdin", &input, fault);
-    if (r == 0 && code == NULL)
-        return fault_set(fault, EINVAL, "\"code\" is missing: the program to run");
     if (r < 0)
         return r;
+    if (code == NULL)
+        return fault_set(fault, EINVAL, "\"code\" is missing: the program to run");
     request->snippet.code = code->text;
     request->snippet.length = code->length;
     if (input != NULL)

@@ -52,7 +52,7 @@ static int compose_environments(const struct settings *settings, struct buffer *
     if (r < 0)
         return fault_set(fault, -r, "describing the environments: %m");
     json_begin_object(writer);
-    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+    for (size_t i = 0; i < language_count; i++)
         if (settings_offer(settings, languages[i]))
             write_environment(writer, settings, languages[i], store);
     json_end_object(writer);

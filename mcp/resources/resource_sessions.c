@@ -7,12 +7,31 @@
 #define SESSIONS_URI "sandbox://sessions"
 #define SESSIONS_TEXT_MAX 65536
 
+/* Calls that can be gone back to: of one language, as yet. */
+static void write_checkpoints(struct json_writer *writer, const struct live_session *live)
+{
+    uint32_t calls[SESSION_CHECKPOINTS_MAX];
+    json_key(writer, "checkpoints");
+    json_begin_array(writer);
+    for (unsigned lane = 0; lane < live->language_count; lane++) {
+        size_t count = session_checkpoints(live->session, lane, calls);
+        for (size_t i = 0; i < count; i++)
+            json_number(writer, calls[i]);
+    }
+    json_end_array(writer);
+}
+
 static void write_session(struct json_writer *writer, const struct session_entry *entry)
 {
     int64_t now = clock_now();
     json_begin_object(writer);
     json_text_member(writer, "id", entry->handle);
-    json_text_member(writer, "language", entry->language->name);
+    json_key(writer, "languages");
+    json_begin_array(writer);
+    for (size_t i = 0; i < entry->live.language_count; i++)
+        json_text(writer, entry->live.languages[i]->name);
+    json_end_array(writer);
+    write_checkpoints(writer, &entry->live);
     json_text_member(writer, "state", entry->pending > 0 ? "busy" : "idle");
     json_number_member(writer, "calls", (int64_t)entry->calls);
     json_number_member(writer, "age_seconds", (now - entry->began_at) / NANOSECONDS_PER_SECOND);

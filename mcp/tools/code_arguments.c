@@ -53,13 +53,49 @@ static int read_code(struct code_arguments *arguments, const struct call *call,
     return 0;
 }
 
+static bool has_choice(const struct call *call)
+{
+    return call->tool->names_language;
+}
+
+/* The caller has read it, to find the tool. */
+static int skip_language(struct code_arguments *arguments, const struct call *call,
+                         const struct json_value *value, struct fault *fault)
+{
+    (void)arguments, (void)call, (void)value, (void)fault;
+    return 0;
+}
+
+static void write_language_schema(const struct call *call, struct json_writer *writer)
+{
+    json_text_member(writer, "type", "string");
+    json_text_member(writer, "description", "The language of the program.");
+    json_key(writer, "enum");
+    json_begin_array(writer);
+    for (size_t i = 0; i < language_count; i++)
+        if (settings_offer(call->settings, languages[i]))
+            json_text(writer, languages[i]->name);
+    json_end_array(writer);
+}
+
+/* Of the choice, the first that is there and has no tool of its own. */
+static const char *example_of(const struct call *call)
+{
+    size_t i = LANGUAGE_COUNT;
+    while (has_choice(call) && i + 1 < language_count &&
+           !settings_offer(call->settings, languages[i]))
+        i++;
+    return has_choice(call) ? languages[i]->example : call->tool->language->example;
+}
+
 static void write_code_schema(const struct call *call, struct json_writer *writer)
 {
     json_text_member(writer, "type", "string");
-    json_text_member(writer, "description", call->tool->language->code);
+    json_text_member(writer, "description",
+                     has_choice(call) ? "The whole program." : call->tool->language->code);
     json_key(writer, "examples");
     json_begin_array(writer);
-    json_text(writer, call->tool->language->example);
+    json_text(writer, example_of(call));
     json_end_array(writer);
 }
 
@@ -166,11 +202,14 @@ static void write_session_schema(const struct call *call, struct json_writer *wr
 {
     const struct session_runner *runner = call->tool->language->session;
     OWNED(buffer_release) struct buffer text = BUFFER(DESCRIPTION_MAX);
-    buffer_format(&text,
-                  "Leave out for a fresh process. \"" SESSION_NEW
-                  "\" starts a session, and the result gives its handle; pass the handle to go on "
-                  "with its %s.",
-                  runner->kept);
+    buffer_format(
+        &text,
+        "Leave out for a fresh process. \"" SESSION_NEW
+        "\" starts a session; the result has its handle, for any tool to go on with its %s.%s",
+        runner->kept,
+        runner->leaves_copies && call->settings->session_checkpoints > 0
+            ? " HANDLE@N goes back to call N."
+            : "");
     json_text_member(writer, "type", "string");
     json_key(writer, "description");
     json_string(writer, text.data, text.length);
@@ -178,11 +217,13 @@ static void write_session_schema(const struct call *call, struct json_writer *wr
 
 static bool has_sessions(const struct call *call)
 {
-    return call->settings->sessions > 0 && call->tool->language->session != NULL;
+    return call->settings->sessions > 0 && !has_choice(call) &&
+           call->tool->language->session != NULL;
 }
 
 /* In the order in which clients see them. */
 static const struct code_argument table[] = {
+    {"language", true, skip_language, write_language_schema, has_choice},
     {"code", true, read_code, write_code_schema, NULL},
     {"timeout_seconds", false, read_timeout, write_timeout_schema, NULL},
     {"session", false, read_session, write_session_schema, has_sessions},
@@ -195,19 +236,21 @@ static bool is_offered(const struct code_argument *argument, const struct call *
     return argument->is_offered == NULL || argument->is_offered(call);
 }
 
-/* "\"code\" and, if needed, \"timeout_seconds\", \"stdin\"": all rows, as a person lists them. */
+/* "\"code\" and, where needed, \"timeout_seconds\", \"stdin\"": all rows, as a person lists them. */
 static int list_names(const struct call *call, struct buffer *text)
 {
     int r = 0;
+    const struct code_argument *before = NULL;
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(table); i++) {
         if (!is_offered(&table[i], call))
             continue;
-        bool begins_optional = i > 0 && table[i - 1].is_required && !table[i].is_required;
+        bool begins_optional = before != NULL && before->is_required && !table[i].is_required;
         r = buffer_format(text, "%s\"%s\"",
-                          i == 0            ? ""
+                          before == NULL    ? ""
                           : begins_optional ? " and, where needed, "
                                             : ", ",
                           table[i].name);
+        before = &table[i];
     }
     return r;
 }
@@ -238,22 +281,15 @@ static int refuse_unknown(const struct call *call, const struct json_value *obje
                      visible_name(member->key).text, text != NULL ? text : "others");
 }
 
-int code_arguments_read(struct code_arguments *arguments, const struct tool *tool,
-                        const struct settings *settings, const struct json_value *object,
-                        struct fault *fault)
-{
-    const struct code_arguments_form form = {.tool = tool, .settings = settings};
-    return code_arguments_read_form(arguments, &form, object, fault);
-}
-
-int code_arguments_read_form(struct code_arguments *arguments,
-                             const struct code_arguments_form *form,
-                             const struct json_value *object, struct fault *fault)
+int code_arguments_read(struct code_arguments *arguments, const struct code_arguments_form *form,
+                        const struct json_value *object, struct fault *fault)
 {
     const struct call call = {form->tool, form->settings, form->others};
     *arguments = (struct code_arguments){0};
     int r = refuse_unknown(&call, object, fault);
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(table); i++) {
+        if (!is_offered(&table[i], &call))
+            continue;
         const struct json_value *value = json_member(object, table[i].name);
         if (value == NULL && table[i].is_required)
             r = fault_set(fault, EINVAL, "the argument \"%s\" is missing: %s needs it",
@@ -292,7 +328,7 @@ void code_arguments_write_schema(const struct tool *tool, const struct settings 
     json_key(writer, "required");
     json_begin_array(writer);
     for (size_t i = 0; i < ARRAY_LENGTH(table); i++)
-        if (table[i].is_required)
+        if (table[i].is_required && is_offered(&table[i], &call))
             json_text(writer, table[i].name);
     json_end_array(writer);
     json_boolean_member(writer, "additionalProperties", false);

@@ -21,24 +21,19 @@ struct code_arguments {
     char *code; /* owned: the program, if it is not as in the JSON; NULL: it is */
 };
 
+/* How to read the arguments of a call. All borrowed. */
+struct code_arguments_form {
+    const struct tool *tool;
+    const struct settings *settings;
+    const char *const *others; /* names of members that the caller reads, up to NULL; or NULL */
+};
 /*
  * Reads the arguments of a call: an object from the client, untrusted, or NULL. Null counts as left out
  * where an argument may be left out. 0; or a negative errno with a sentence that tells the model which
  * argument is wrong and what to do. To be released in either case.
  */
-int code_arguments_read(struct code_arguments *arguments, const struct tool *tool,
-                        const struct settings *settings, const struct json_value *object,
-                        struct fault *fault);
-
-/* The same, of an object with further members: their names, up to NULL. The caller reads them. */
-struct code_arguments_form {
-    const struct tool *tool;
-    const struct settings *settings;
-    const char *const *others; /* or NULL */
-};
-int code_arguments_read_form(struct code_arguments *arguments,
-                             const struct code_arguments_form *form,
-                             const struct json_value *object, struct fault *fault);
+int code_arguments_read(struct code_arguments *arguments, const struct code_arguments_form *form,
+                        const struct json_value *object, struct fault *fault);
 
 void code_arguments_release(struct code_arguments *arguments);
 

@@ -8,11 +8,12 @@
 #include "mcp/tools/call_progress.h"
 #include "mcp/tools/code_arguments.h"
 #include "mcp/tools/result_text.h"
-#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/call_functions.h"
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,11 +21,16 @@
 
 /* A tools/call whose run has not ended. */
 struct code_call {
-    struct code_call *previous, *next;
+    struct open_request request;
     struct context *context;
     const struct tool *tool;
     const struct language *language;
+    char image[IMAGE_NAME_MAX + 1];
     struct reply reply;
+    bool is_for_program; /* as in the request, with the next two */
+    const char *const *others;
+    void (*refuse)(const struct reply *reply, int status, const struct fault *fault);
+    struct call_functions *functions; /* owned, until its start: likewise */
     unsigned owner; /* of its session, outputs and files */
     struct launched run; /* none for a session */
     struct cell *cell; /* of a session: the engine's */
@@ -50,9 +56,10 @@ static void end_call(struct code_call *call)
     check_drop(&call->check);
     findings_release(&call->check.findings);
     buffer_release(&call->kept);
+    call_functions_free(call->functions);
     patch_job_drop(&call->patches);
     run_result_release(&call->result);
-    LIST_REMOVE(context->calls, call);
+    open_requests_remove(&context->requests, &call->request);
     free(call);
 }
 
@@ -68,11 +75,15 @@ static struct session_view view_session(const struct code_call *call)
         .handle = call->handle,
         .is_kept = entry != NULL,
         .reason = end != NULL ? end->reason : NULL,
-        .kept = call->language->session->kept,
+        .kept = entry != NULL ? live_session_kept(&entry->live)
+                : end != NULL ? end->kept
+                              : call->language->session->kept,
+        .has_variables = call->language->session->kind == SESSION_LIVE,
         .calls = entry != NULL ? entry->calls
                  : end != NULL ? end->calls + 1
                                : 1,
-        .idle_ms = call->context->settings->session_idle_ms,
+        .idle_ms = entry != NULL ? entry->idle_ms : call->context->settings->session_idle_ms,
+        .checkpoint = call->result.checkpoint,
         .displaced = call->displaced,
     };
 }
@@ -93,7 +104,7 @@ static void leave_session(struct code_call *call, const struct run_result *resul
         return;
     call->has_left = true;
     if (call->has_ended) /* else what is read was left by another call */
-        session_folders_read(entry->session);
+        session_folders_read(entry->live.session);
     session_entry_end_call(entry, result);
 }
 
@@ -107,7 +118,7 @@ static void answer_run(struct code_call *call)
     OWNED(shown_output_release) struct shown_output shown = {0};
     OWNED(shown_output_release) struct shown_output raw = {0};
     int r = shown_output_make(result, output_number, READER_MODEL, &shown);
-    if (r == 0 && settings->result_format != RESULT_TEXT)
+    if (r == 0 && (call->is_for_program || settings->result_format != RESULT_TEXT))
         r = shown_output_make(result, output_number, READER_PROGRAM, &raw);
     if (r < 0) {
         rpc_answer_error(call->reply.answer, RPC_INTERNAL_ERROR, "no memory for the result");
@@ -123,7 +134,7 @@ static void answer_run(struct code_call *call)
                                                      .directory = &context->directory},
                       &files);
     OWNED(buffer_release) struct buffer hint = BUFFER(HINT_MAX);
-    code_tool_advise(call->language, settings, result, &hint);
+    code_tool_advise(call->language, settings, call->image, result, &hint);
     const struct session_view session = view_session(call);
     const struct result_view view = {
         .result = result,
@@ -132,14 +143,14 @@ static void answer_run(struct code_call *call)
         .files = &files,
         .patches = &call->patches.patches,
         .output_number = output_number,
-        .image = settings_image(settings, call->language),
+        .image = call->image,
         .wall_max_ms = settings->wall_max_ms,
         .network = &settings->network,
         .silent_hint = call->language->silent_hint,
         .hint = buffer_string(&hint),
-        .format = settings->result_format,
+        .format = call->is_for_program ? RESULT_STRUCTURED : settings->result_format,
         .session = call->cell != NULL ? &session : NULL,
-        .check = call->check.checker != NULL ? &call->check : NULL,
+        .check = check_was_made(&call->check) ? &call->check : NULL,
         .earlier = buffer_string(&context->launcher.unheard),
     };
     reply_result(&call->reply,
@@ -149,9 +160,15 @@ static void answer_run(struct code_call *call)
     buffer_release(&context->launcher.unheard);
 }
 
-/* The tool could not do its work: the model is told why. */
-static void answer_refusal(const struct reply *reply, const struct fault *fault)
+/* The tool could not do its work: the model is told why, or the program. */
+static void answer_refusal(const struct reply *reply,
+                           void (*refuse)(const struct reply *, int, const struct fault *),
+                           const struct fault *fault)
 {
+    if (refuse != NULL) {
+        refuse(reply, -EINVAL, fault);
+        return;
+    }
     reply_result(reply, &(struct result_body){
                             .write = result_text_write_error,
                             .write_meta = fault->id != NULL ? result_text_write_error_meta : NULL,
@@ -175,7 +192,7 @@ static void note_not_run(const struct code_call *call, enum not_run reason)
 static void fail(struct code_call *call, const struct fault *fault, enum not_run reason)
 {
     note_not_run(call, reason);
-    answer_refusal(&call->reply, fault);
+    answer_refusal(&call->reply, call->refuse, fault);
     end_call(call);
 }
 
@@ -204,7 +221,8 @@ static void run_done(void *data, int status, struct run_result *result, const st
     }
     note_run(call, result);
     run_result_take(result, &call->result);
-    patch_queue_add(&call->context->patches, &call->patches, &call->result.folders);
+    check_take_told(&call->check, &call->result.told_findings);
+    patch_queue_add(&call->context->patches, &call->patches, &call->result);
 }
 
 static void run_printed(void *data, enum output_stream stream, const char *bytes, size_t length)
@@ -219,11 +237,12 @@ static void explain_failure(const struct code_call *call, int status, const stru
                             struct fault *explained)
 {
     const struct session_table *table = &call->context->sessions;
+    const struct session_end *end = session_table_find_end(table, call->owner, call->handle);
     if (status == -ESRCH)
-        session_text_explain_unknown(table, call->owner, call->handle, call->language, explained);
-    else if (!call->starts_session && session_table_find(table, call->owner, call->handle) == NULL)
+        session_text_explain_unknown(table, call->owner, call->handle, explained);
+    else if (!call->starts_session && end != NULL)
         fault_set(explained, -status, "%s. The session %s is lost, with its %s.", fault->text,
-                  call->handle, call->language->session->kept);
+                  call->handle, end->kept);
     else
         *explained = *fault;
 }
@@ -241,6 +260,14 @@ static void cell_done(void *data, int status, struct run_result *result, const s
     run_done(call, status, NULL, &explained);
 }
 
+static void cancel(struct open_request *request);
+
+/* A copy, which outlives its session. */
+static void name_image(struct code_call *call, const char *name)
+{
+    snprintf(call->image, sizeof(call->image), "%s", name);
+}
+
 static struct code_call *begin_call(struct context *context, const struct tool_request *request,
                                     struct fault *fault)
 {
@@ -250,16 +277,29 @@ static struct code_call *begin_call(struct context *context, const struct tool_r
         return NULL;
     }
     *call = (struct code_call){
+        .request = {.answer = request->reply->answer, .cancel = cancel},
         .context = context,
         .tool = request->tool,
         .language = request->tool->language,
         .reply = *request->reply,
+        .is_for_program = request->is_for_program,
+        .others = request->others,
+        .refuse = request->refuse,
         .owner = rpc_answer_rpc(request->reply->answer)->owner,
         .patches = PATCH_JOB_NONE,
         .began = clock_now(),
     };
     call->patches.done = patches_done;
-    LIST_PREPEND(context->calls, call);
+    if (request->functions != NULL) {
+        call->functions = call_functions_copy(request->functions);
+        if (call->functions == NULL) {
+            free(call);
+            fault_set(fault, ENOMEM, "starting a run: %m");
+            return NULL;
+        }
+    }
+    name_image(call, settings_image(context->settings, call->language));
+    open_requests_add(&context->requests, &call->request);
     return call;
 }
 
@@ -284,20 +324,24 @@ static int open_session(struct code_call *call, struct session_entry **ret_entry
 {
     struct context *context = call->context;
     struct session_entry *entry = NULL;
-    int r = session_table_add(&context->sessions, call->owner, call->language, &entry,
-                              call->displaced, fault);
+    if (call->language->session == NULL)
+        return fault_set(fault, ENOTSUP, "%s has no sessions: leave out \"session\"",
+                         call->language->title);
+    int r = session_table_add(&context->sessions, call->owner, &entry, fault);
     if (r == -EAGAIN)
         return session_text_explain_busy(&context->sessions, call->owner, fault);
     if (r < 0)
         return r;
     const struct session_observer observer = {.ended = session_end_note, .data = entry};
-    r = launcher_open_session(&context->launcher, call->language, &observer, &entry->session,
-                              fault);
-    if (r < 0)
+    const struct session_wish wish = {.language = call->language};
+    r = launcher_open_session(&context->launcher, &wish, &observer, &entry->live, fault);
+    if (r < 0) {
         session_table_drop(entry);
-    else
-        *ret_entry = entry;
-    return r;
+        return r;
+    }
+    session_entry_make_room(entry, call->displaced);
+    *ret_entry = entry;
+    return 0;
 }
 
 static int find_session(struct code_call *call, const char *handle,
@@ -305,23 +349,40 @@ static int find_session(struct code_call *call, const char *handle,
 {
     const struct session_table *table = &call->context->sessions;
     *ret_entry = session_table_find(table, call->owner, handle);
-    if (*ret_entry != NULL && (*ret_entry)->language == call->language)
-        return 0;
-    return session_text_explain_unknown(table, call->owner, handle, call->language, fault);
+    return *ret_entry != NULL ? 0 : session_text_explain_unknown(table, call->owner, handle, fault);
 }
 
-static int start_cell(struct code_call *call, const char *handle, const struct snippet *snippet,
+static int check_hears(const struct code_call *call, const struct session_entry *entry,
+                       struct fault *fault)
+{
+    if (!entry->live.has_calls || !client_of(call->reply.answer)->is_deaf)
+        return 0;
+    fault_identify(fault, "invalid_parameter");
+    return fault_set(fault, EINVAL,
+                     "the session %s has \"functions\", whose calls come as events before the "
+                     "answer: the request needs the field Accept with text/event-stream",
+                     entry->handle);
+}
+
+static int start_cell(struct code_call *call, const char *handle, struct snippet *snippet,
                       struct fault *fault)
 {
     struct session_entry *entry = NULL;
+    char name[SESSION_HANDLE_SIZE];
+    int r = session_handle_read(handle, name, &snippet->back_to, fault);
     call->starts_session = strcmp(handle, SESSION_NEW) == 0;
-    int r = call->starts_session ? open_session(call, &entry, fault)
-                                 : find_session(call, handle, &entry, fault);
+    if (r == 0)
+        r = call->starts_session ? open_session(call, &entry, fault)
+                                 : find_session(call, name, &entry, fault);
     if (r < 0 || entry == NULL)
         return r;
+    r = check_hears(call, entry, fault);
+    if (r < 0)
+        return r;
     memcpy(call->handle, entry->handle, sizeof(call->handle));
+    name_image(call, entry->live.image);
     const struct run_observer observer = {.done = cell_done, .output = run_printed, .data = call};
-    r = launcher_continue(&call->context->launcher, entry->session, snippet, &observer, &call->cell,
+    r = launcher_continue(&call->context->launcher, &entry->live, snippet, &observer, &call->cell,
                           fault);
     if (r == 0)
         session_entry_begin_call(entry);
@@ -335,6 +396,7 @@ static int start_program(struct code_call *call, struct code_arguments *argument
 {
     struct snippet *snippet = &arguments->snippet;
     snippet->language = call->language;
+    snippet->functions = call->functions;
     return arguments->session != NULL ? start_cell(call, arguments->session, snippet, fault)
                                       : start_run(call, snippet, fault);
 }
@@ -354,8 +416,10 @@ static int read_kept(const struct code_call *call, struct json **ret_json,
     *arguments = (struct code_arguments){0};
     int r = json_parse(call->kept.data, call->kept.length, ret_json, fault);
     if (r == 0)
-        r = code_arguments_read(arguments, call->tool, call->context->settings,
-                                json_root(*ret_json), fault);
+        r = code_arguments_read(
+            arguments,
+            &(struct code_arguments_form){call->tool, call->context->settings, call->others},
+            json_root(*ret_json), fault);
     arguments->snippet.language = call->language;
     return r;
 }
@@ -438,21 +502,29 @@ static int start_call(struct code_call *call, struct code_arguments *arguments,
     return r;
 }
 
+void code_call_refuse(struct context *context, const struct tool_request *request,
+                      const struct fault *fault)
+{
+    metrics_file_count_not_run(&context->metrics, NOT_RUN_REFUSED);
+    log_call(&(struct log_call){.tool = request->tool->name, .outcome = "refused"});
+    answer_refusal(request->reply, request->refuse, fault);
+}
+
 void code_call_begin(struct context *context, const struct tool_request *request)
 {
     OWNED(code_arguments_release) struct code_arguments arguments;
     struct fault fault = {0};
-    int r = code_arguments_read(&arguments, request->tool, context->settings, request->arguments,
-                                &fault);
+    const struct code_arguments_form form = {request->tool, context->settings, request->others};
+    int r = code_arguments_read(&arguments, &form, request->arguments, &fault);
+    if (r == -EINVAL && request->is_for_program)
+        fault_identify(&fault, "invalid_parameter");
     struct code_call *call = r == 0 ? begin_call(context, request, &fault) : NULL;
     if (call != NULL && start_call(call, &arguments, request, &fault) == 0)
         return;
-    metrics_file_count_not_run(&context->metrics, NOT_RUN_REFUSED);
-    log_call(&(struct log_call){.tool = request->tool->name, .outcome = "refused"});
-    answer_refusal(request->reply, &fault);
+    code_call_refuse(context, request, &fault);
 }
 
-/* Nobody was told the handle of a session that the call was to start. */
+/* A session that the call was to start is of no use to anybody, unless its handle has been found. */
 static void kill_run(struct code_call *call)
 {
     struct session_entry *entry = entry_of(call);
@@ -460,14 +532,15 @@ static void kill_run(struct code_call *call)
         check_drop(&call->check);
     else if (call->cell == NULL)
         launched_cancel(&call->run);
-    else if (call->starts_session && entry != NULL)
+    else if (call->starts_session && entry != NULL && entry->pending == 1)
         session_table_drop(entry);
     else
         cell_cancel(call->cell);
 }
 
-static void cancel(struct code_call *call)
+static void cancel(struct open_request *request)
 {
+    struct code_call *call = container_of(request, struct code_call, request);
     if (!call->has_ended) {
         kill_run(call);
         note_not_run(call, NOT_RUN_CANCELLED);
@@ -477,37 +550,16 @@ static void cancel(struct code_call *call)
     end_call(call);
 }
 
-void code_call_cancel(struct context *context, uint64_t peer, const struct json_value *id)
+struct rpc_answer *code_call_answer(const struct context *context, unsigned owner,
+                                    const char *handle)
 {
-    for (struct code_call *call = context->calls; call != NULL; call = call->next) {
-        if (!rpc_answer_is_for(call->reply.answer, peer, id))
-            continue;
-        cancel(call);
-        return;
+    for (struct open_request *request = context->requests.first; request != NULL;
+         request = request->next) {
+        const struct code_call *call =
+            request->cancel == cancel ? container_of(request, struct code_call, request) : NULL;
+        if (call != NULL && call->cell != NULL && !call->has_ended && call->owner == owner &&
+            strcmp(call->handle, handle) == 0 && !cell_is_queued(call->cell))
+            return call->reply.answer;
     }
-}
-
-void code_call_cancel_all(struct context *context, const struct rpc *rpc)
-{
-    LIST_EACH (struct code_call, call, context->calls) {
-        if (rpc_answer_rpc(call->reply.answer) == rpc)
-            cancel(call);
-    }
-}
-
-bool code_call_is_live(const struct context *context, const struct rpc_answer *answer)
-{
-    for (const struct code_call *call = context->calls; call != NULL; call = call->next) {
-        if (rpc_answer_same_id(call->reply.answer, answer))
-            return true;
-    }
-    return false;
-}
-
-void code_call_forget_all(struct context *context)
-{
-    while (context->calls != NULL) {
-        rpc_answer_drop(context->calls->reply.answer);
-        end_call(context->calls);
-    }
+    return NULL;
 }

@@ -12,16 +12,12 @@
 /* Member of struct tool. */
 void code_call_begin(struct context *context, const struct tool_request *request);
 
-/* Kills the run of that request of the peer and owes it no answer; an unknown, ended or odd id is ignored. */
-void code_call_cancel(struct context *context, uint64_t peer, const struct json_value *id);
+/* Answers a call whose arguments are wrong. */
+void code_call_refuse(struct context *context, const struct tool_request *request,
+                      const struct fault *fault);
 
-/* The same for every call whose answer would go there. */
-void code_call_cancel_all(struct context *context, const struct rpc *rpc);
-
-/* Whether a call of the same id is going on. */
-bool code_call_is_live(const struct context *context, const struct rpc_answer *answer);
-
-/* Forgets the calls without answers; their runs are gone already, with the engine. */
-void code_call_forget_all(struct context *context);
+/* Of whom waits for the cell that runs in this session of the owner's; borrowed. NULL: nobody does, or none runs. */
+struct rpc_answer *code_call_answer(const struct context *context, unsigned owner,
+                                    const char *handle);
 
 #endif

@@ -1,4 +1,5 @@
 #include "mcp/tools/code_tool.h"
+#include "images/store/catalog.h"
 #include "images/store/store.h"
 #include "interpreter/checker.h"
 #include "interpreter/network_text.h"
@@ -11,16 +12,42 @@
 
 bool code_tool_is_offered(const struct tool *tool, const struct settings *settings)
 {
-    return settings_offer(settings, tool->language);
+    if (tool->language != NULL)
+        return settings_offer(settings, tool->language);
+    for (size_t i = LANGUAGE_COUNT; i < language_count; i++)
+        if (settings_offer(settings, languages[i]))
+            return true;
+    return false;
 }
 
-/* The image that the language runs on. Whether it is there; release it in any case. */
-static bool open_image(const struct language *language, const struct settings *settings,
-                       struct image *ret_image)
+/* Whether it is there; release it in any case. */
+static bool open_image(const char *name, struct image *ret_image)
 {
     OWNED_MEMORY char *store = NULL;
-    return store_path(&store, NULL) == 0 &&
-           image_open(store, settings_image(settings, language), ret_image, NULL) == 0;
+    return store_path(&store, NULL) == 0 && image_open(store, name, ret_image, NULL) == 0;
+}
+
+/* With its version, if the image is its own: others tell of what else they have. */
+static const char *describe_language(const struct image *image, const struct language *language)
+{
+    bool is_own = strncmp(image->summary, language->title, strlen(language->title)) == 0;
+    return is_own ? image->summary : language->title;
+}
+
+/* Those that are there, as their images tell. */
+static void describe_languages(struct buffer *text, const struct settings *settings)
+{
+    const char *before =
+        "Runs a program in a sandbox and returns its output. Its language is one of: ";
+    for (size_t i = LANGUAGE_COUNT; i < language_count; i++) {
+        OWNED(image_release) struct image image = {0};
+        if (!open_image(settings_image(settings, languages[i]), &image))
+            continue;
+        const char *told = describe_language(&image, languages[i]);
+        buffer_format(text, "%s%.*s", before, (int)strcspn(told, ";"), told);
+        before = ", ";
+    }
+    buffer_append_text(text, ". Their standard libraries are there, and little else.");
 }
 
 /* What can be imported, as the image tells that is really there. */
@@ -28,10 +55,12 @@ static void describe_libraries(struct buffer *text, const struct language *langu
                                const struct settings *settings)
 {
     OWNED(image_release) struct image image = {0};
-    bool is_there = open_image(language, settings, &image);
+    const char *name = settings_image(settings, language);
+    bool is_there = open_image(name, &image);
+    bool is_usual = strcmp(name, language->image) == 0 || strcmp(name, AGENT_IMAGE) == 0;
     if (is_there && image.summary[0] != '\0') {
         hint_write_installed(image.summary, text);
-    } else if (!is_there && strcmp(settings_image(settings, language), language->image) == 0) {
+    } else if (!is_there && is_usual) {
         buffer_append_text(text, language->libraries);
     } else {
         buffer_append_text(text, "The resource sandbox://environments lists the libraries.");
@@ -39,12 +68,12 @@ static void describe_libraries(struct buffer *text, const struct language *langu
 }
 
 int code_tool_advise(const struct language *language, const struct settings *settings,
-                     const struct run_result *result, struct buffer *text)
+                     const char *image_name, const struct run_result *result, struct buffer *text)
 {
     struct hint hint = hint_find(language, result);
     OWNED(image_release) struct image image = {0};
     if (hint.kind == HINT_NOT_INSTALLED)
-        open_image(language, settings, &image);
+        open_image(image_name, &image);
     /* Only images that have layers get another one. */
     const struct hint_image view = {.name = image.layer_count > 0 ? image.name : NULL,
                                     .summary = image.summary,
@@ -63,7 +92,7 @@ static void describe_rules(struct buffer *text, const struct tool *tool,
 {
     const char *policy = settings->policy;
     bool may_refuse = policy != NULL && strcmp(policy, "off") != 0 && strcmp(policy, "hints") != 0;
-    if (may_refuse && checker_knows(tool->language))
+    if (may_refuse && tool->language != NULL && checker_knows(tool->language))
         buffer_append_text(text, " A program may be refused by rules of this computer; the result "
                                  "says why.");
 }
@@ -82,7 +111,8 @@ static void describe_time(struct buffer *text, const struct settings *settings)
 static void describe_state(struct buffer *text, const struct tool *tool,
                            const struct settings *settings)
 {
-    const struct session_runner *runner = settings->sessions > 0 ? tool->language->session : NULL;
+    const struct session_runner *runner =
+        settings->sessions > 0 && tool->language != NULL ? tool->language->session : NULL;
     buffer_append_text(text, " Each call is a fresh process in a fresh directory");
     if (runner == NULL) {
         buffer_append_text(text, ": nothing is kept between calls.");
@@ -109,8 +139,12 @@ static void describe_reach(struct buffer *text, const struct settings *settings)
 void code_tool_describe(const struct tool *tool, const struct settings *settings,
                         struct buffer *text)
 {
-    buffer_format(text, "%s ", tool->language->description);
-    describe_libraries(text, tool->language, settings);
+    if (tool->language == NULL) {
+        describe_languages(text, settings);
+    } else {
+        buffer_format(text, "%s ", tool->language->description);
+        describe_libraries(text, tool->language, settings);
+    }
     describe_state(text, tool, settings);
     describe_reach(text, settings);
     describe_time(text, settings);

@@ -14,10 +14,11 @@ void code_tool_describe(const struct tool *tool, const struct settings *settings
                         struct buffer *text);
 
 /*
- * Appends lines of advice to the model, if stderr of a failed run shows one of the mistakes of hints.h.
+ * Appends lines of advice to the model, if stderr of a failed run on that image shows one of the mistakes of
+ * hints.h.
  * 0 or a negative errno of buffer_append().
  */
 int code_tool_advise(const struct language *language, const struct settings *settings,
-                     const struct run_result *result, struct buffer *text);
+                     const char *image_name, const struct run_result *result, struct buffer *text);
 
 #endif

@@ -16,12 +16,10 @@
 #include "interpreter/session_table.h"
 #include "interpreter/settings/settings.h"
 #include "mcp/base/client.h"
+#include "mcp/base/open_requests.h"
 #include "sandbox/base/loop.h"
 
 #include <stdbool.h>
-
-struct code_call;
-struct subscription;
 
 struct context {
     struct loop loop;
@@ -36,8 +34,10 @@ struct context {
     struct files_dir directory; /* of --files-dir */
     struct patch_queue patches;
     struct client *listener; /* borrowed: hears of changes; NULL: nobody does */
-    struct code_call *calls;            /* owned: running ones; see code_call.h */
-    struct subscription *subscriptions; /* owned: open ones; see subscriptions.h */
+    struct open_requests requests;
+    struct function_call
+        *function_calls; /* that clients have not answered: extension/functions.h */
+    uint64_t function_call_count; /* ever */
 };
 
 #endif

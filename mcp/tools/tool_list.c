@@ -14,6 +14,7 @@
 #define LANGUAGE(name_, place)                                                                     \
     [LANGUAGE_##place] = {                                                                         \
         .name = "run_" #name_ "_code",                                                             \
+        .runs_code = true,                                                                         \
         .language = &language_##name_,                                                             \
         .is_offered = code_tool_is_offered,                                                        \
         .describe = code_tool_describe,                                                            \
@@ -50,7 +51,7 @@ const struct tool *tool_list_find(const struct settings *settings, const struct 
 
 const struct tool *tool_list_find_language(const struct language *language)
 {
-    return &code_tools[language_place(language)];
+    return language->is_data ? tool_code_with(language) : &code_tools[language_place(language)];
 }
 
 static void write_title(struct json_writer *writer, const struct tool *tool)
@@ -71,11 +72,10 @@ static void write_annotations(struct json_writer *writer, const struct tool *too
     write_title(writer, tool);
     json_boolean_member(writer, "readOnlyHint", tool->is_read_only);
     json_boolean_member(writer, "destructiveHint",
-                        tool->language != NULL &&
-                            folders_have(&settings->folders, FOLDER_WRITABLE));
+                        tool->runs_code && folders_have(&settings->folders, FOLDER_WRITABLE));
     json_boolean_member(writer, "idempotentHint", false);
     json_boolean_member(writer, "openWorldHint",
-                        tool->language != NULL && settings->network.mode != NETWORK_OFF);
+                        tool->runs_code && settings->network.mode != NETWORK_OFF);
     json_end_object(writer);
 }
 
@@ -93,7 +93,7 @@ static void write_tool(struct json_writer *writer, enum version version, const s
     json_key(writer, "inputSchema");
     tool->write_schema(tool, settings, writer);
     if (version >= VERSION_2025_06_18 && settings->result_format == RESULT_STRUCTURED &&
-        tool->language != NULL) {
+        tool->runs_code) {
         json_key(writer, "outputSchema");
         result_json_write_schema(writer);
     }

@@ -14,6 +14,9 @@ const struct tool *tool_list_find(const struct settings *settings, const struct 
 /* The tool that runs snippets of the language, offered or not. */
 const struct tool *tool_list_find_language(const struct language *language);
 
+/* run_code, for a call that names this language. */
+const struct tool *tool_code_with(const struct language *language);
+
 /* Handler of tools/list: takes over the answer. */
 void tool_list_answer(struct context *context, const struct rpc_message *message,
                       const struct reply *reply);

@@ -7,19 +7,38 @@
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
 
+/* A group of 1 to 3 bytes, as 4 letters. */
+static inline void encode(const char *bytes, size_t count, char letters_of_it[4])
+{
+    uint32_t group = 0;
+    for (size_t k = 0; k < 3; k++)
+        group = group << 8 | (k < count ? (unsigned char)bytes[k] : 0);
+    for (size_t k = 0; k < 4; k++)
+        letters_of_it[k] = letters[k <= count ? group >> (18 - 6 * k) & 63 : PADDING];
+}
+
+/* The same of 3 bytes, without loops, which a compiler may leave as they are. */
+static inline void encode_three(const unsigned char *bytes, char letters_of_it[4])
+{
+    uint32_t group = (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 8 | bytes[2];
+    letters_of_it[0] = letters[group >> 18];
+    letters_of_it[1] = letters[group >> 12 & 63];
+    letters_of_it[2] = letters[group >> 6 & 63];
+    letters_of_it[3] = letters[group & 63];
+}
+
 int base64_append(struct buffer *text, const char *bytes, size_t length)
 {
     int r = buffer_reserve(text, (length + 2) / 3 * 4);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < length; i += 3) {
-        size_t there = length - i < 3 ? length - i : 3;
-        uint32_t group = 0;
-        for (size_t k = 0; k < 3; k++)
-            group = group << 8 | (k < there ? (unsigned char)bytes[i + k] : 0);
-        for (size_t k = 0; k < 4; k++)
-            text->data[text->length++] = letters[k <= there ? group >> (18 - 6 * k) & 63 : PADDING];
-    }
+    char *to = text->data + text->length;
+    size_t whole = length - length % 3;
+    for (size_t i = 0; i < whole; i += 3, to += 4)
+        encode_three((const unsigned char *)bytes + i, to);
+    if (whole < length)
+        encode(bytes + whole, length - whole, to);
+    text->length += (length + 2) / 3 * 4;
     return 0;
 }
 

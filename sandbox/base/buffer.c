@@ -72,6 +72,15 @@ char *buffer_string(struct buffer *buffer)
     return buffer->data;
 }
 
+void buffer_move(struct buffer *to, struct buffer *from)
+{
+    size_t maximum = to->maximum;
+    free(to->data);
+    *to = *from;
+    to->maximum = maximum;
+    *from = BUFFER(from->maximum);
+}
+
 void buffer_release(struct buffer *buffer)
 {
     free(buffer->data);

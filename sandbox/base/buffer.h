@@ -36,6 +36,9 @@ void buffer_consume(struct buffer *buffer, size_t length);
 /* Appends a NUL, not counted in length, and returns data as a string; NULL if there is no room. */
 char *buffer_string(struct buffer *buffer);
 
+/* Gives the bytes of `from` to `to`, whose own are freed; each keeps its maximum. */
+void buffer_move(struct buffer *to, struct buffer *from);
+
 /* Frees the bytes. The buffer is then empty and reusable. */
 void buffer_release(struct buffer *buffer);
 

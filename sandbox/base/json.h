@@ -93,6 +93,8 @@ void json_key(struct json_writer *writer, const char *name);
  * Writes arbitrary bytes. Each maximal ill-formed part of UTF-8 becomes U+FFFD (Unicode 3.9, D93b).
  */
 void json_string(struct json_writer *writer, const char *data, size_t length);
+/* Writes arbitrary bytes as a string of base64. */
+void json_base64(struct json_writer *writer, const char *data, size_t length);
 void json_text(struct json_writer *writer, const char *text);
 void json_number(struct json_writer *writer, int64_t number);
 void json_double(struct json_writer *writer, double number); /* finite; else null */

@@ -1,3 +1,4 @@
+#include "sandbox/base/base64.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/utf8.h"
 
@@ -99,12 +100,18 @@ static void put_escaped(struct json_writer *writer, unsigned char byte)
     static const char short_names[] = "\"\\\b\f\n\r\t";
     static const char letters[] = "\"\\bfnrt";
     const char *found = byte != '\0' ? strchr(short_names, byte) : NULL;
-    char text[7];
+    char text[7] = {'\\', 'u'};
     if (found != NULL)
-        snprintf(text, sizeof(text), "\\%c", letters[found - short_names]);
+        text[1] = letters[found - short_names];
     else
-        snprintf(text, sizeof(text), "\\u%04x", byte);
+        snprintf(text + 2, sizeof(text) - 2, "%04x", byte);
     put_text(writer, text);
+}
+
+/* A character of ASCII that stands for itself. */
+static bool is_plain(unsigned char byte)
+{
+    return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
 }
 
 static void put_quoted(struct json_writer *writer, const char *data, size_t length)
@@ -114,6 +121,10 @@ static void put_quoted(struct json_writer *writer, const char *data, size_t leng
     size_t position = 0;
     while (position < length) {
         bool valid;
+        if (is_plain((unsigned char)data[position])) {
+            position++;
+            continue;
+        }
         size_t step = utf8_step(data + position, length - position, &valid);
         unsigned char byte = (unsigned char)data[position];
         bool escape = byte < 0x20 || byte == '"' || byte == '\\';
@@ -153,6 +164,15 @@ void json_string(struct json_writer *writer, const char *data, size_t length)
 {
     separate(writer);
     put_quoted(writer, data, length);
+}
+
+void json_base64(struct json_writer *writer, const char *data, size_t length)
+{
+    separate(writer);
+    put(writer, "\"", 1);
+    if (writer->error == 0)
+        writer->error = base64_append(writer->target, data, length);
+    put(writer, "\"", 1);
 }
 
 void json_text(struct json_writer *writer, const char *text)

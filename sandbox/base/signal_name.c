@@ -3,7 +3,9 @@
 #include "sandbox/base/owned.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 /* In images, whose programs use glibc; other C libraries keep more signals for themselves. */
 #define REALTIME_MIN 34
@@ -31,4 +33,15 @@ const char *signal_name(int signal)
     else
         snprintf(text, sizeof(text), "signal %d", signal);
     return text;
+}
+
+int signal_find(const char *name)
+{
+    bool is_short = strncmp(name, "SIG", 3) != 0;
+    for (int signal = 1; signal <= REALTIME_MAX; signal++) {
+        const char *each = signal_name(signal);
+        if (strncmp(each, "SIG", 3) == 0 && strcmp(each + (is_short ? 3 : 0), name) == 0)
+            return signal;
+    }
+    return 0;
 }

@@ -30,21 +30,29 @@ void channels_close(struct channels *channels)
     free(channels->keep);
 }
 
-/* Moves the descriptor above those that the program gets. */
+/* A copy of the descriptor above those that the program gets, or a negative errno. */
+static int copy_above_standard(int fd)
+{
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, PROGRAM_FD_MAX + 1);
+    if (copy < 0)
+        return errno == EINVAL ? -EMFILE : -errno; /* the limit is below that */
+    return copy;
+}
+
+/* Moves the descriptor there. */
 static int raise_above_standard(int *fd)
 {
     if (*fd > PROGRAM_FD_MAX || *fd < 0)
         return 0;
-    int raised = fcntl(*fd, F_DUPFD_CLOEXEC, PROGRAM_FD_MAX + 1);
+    int raised = copy_above_standard(*fd);
     if (raised < 0)
-        return -errno;
+        return raised;
     close(*fd);
     *fd = raised;
     return 0;
 }
 
-/* `own` is the end that stays with the parent, and does not block: 0 to read, 1 to write. */
-static int make_pipe(int pair[2], int own, const struct id_map *map)
+int channels_make_pipe(int pair[2], int own, const struct id_map *map)
 {
     int *other = &pair[1 - own];
     if (pipe2(pair, O_CLOEXEC) < 0)
@@ -73,8 +81,11 @@ static int make_requests(struct channels *channels)
 {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->requests) < 0)
         return -errno;
-    channels->template = fcntl(channels->session.channel[0], F_DUPFD_CLOEXEC, PROGRAM_FD_MAX + 1);
-    return channels->template <0 ? -errno : raise_above_standard(&channels->requests[1]);
+    int copy = copy_above_standard(channels->session.channel[0]);
+    if (copy < 0)
+        return copy;
+    channels->template = copy;
+    return raise_above_standard(&channels->requests[1]);
 }
 
 int channels_open(struct channels *channels, const struct jail_plan *plan, const struct id_map *map,
@@ -84,11 +95,11 @@ int channels_open(struct channels *channels, const struct jail_plan *plan, const
     bool is_session = plan->session != SESSION_NONE;
     /* The stdin of a fork takes the place of the template's, so both are pipes. */
     bool has_pipe = plan->has_stdin && (!is_session || plan->is_template);
-    int r = has_pipe ? make_pipe(channels->in, 1, map) : 0;
+    int r = has_pipe ? channels_make_pipe(channels->in, 1, map) : 0;
     if (r == 0)
-        r = make_pipe(channels->out, 0, map);
+        r = channels_make_pipe(channels->out, 0, map);
     if (r == 0 && !plan->joins_output)
-        r = make_pipe(channels->err, 0, map);
+        r = channels_make_pipe(channels->err, 0, map);
     if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->control) < 0)
         r = -errno;
     if (r == 0 && takes_code &&
@@ -101,7 +112,7 @@ int channels_open(struct channels *channels, const struct jail_plan *plan, const
     if (r == 0 && takes_code)
         r = make_code_memory(&channels->code);
     if (r == 0 && is_session)
-        r = session_channels_open(&channels->session, plan->session, map);
+        r = session_channels_open(&channels->session, plan, map);
     if (r == 0 && plan->is_template)
         r = make_requests(channels);
     if (r == 0)
@@ -110,6 +121,10 @@ int channels_open(struct channels *channels, const struct jail_plan *plan, const
         r = raise_above_standard(&channels->session.answers[1]);
     if (r == 0)
         r = raise_above_standard(&channels->session.cells[1]);
+    if (r == 0)
+        r = raise_above_standard(&channels->session.results[1]);
+    if (r == 0)
+        r = raise_above_standard(&channels->session.calls[1]);
     if (r == 0)
         r = raise_above_standard(&channels->session.input[1]);
     if (r == 0 && channels->root_tree >= 0)
@@ -133,6 +148,8 @@ int channels_plan(struct channels *channels, struct jail_plan *plan)
         plan->channel_fd = session->channel[1],
         plan->answers_fd = session->answers[1],
         plan->cells_fd = session->cells[1],
+        plan->results_fd = session->results[1],
+        plan->calls_fd = session->calls[1],
         plan->stdout_fd = channels->out[1],
         channels->err[1],
         plan->files_fd = channels->files[1],

@@ -39,6 +39,12 @@ struct channels {
                        .session = SESSION_CHANNELS_NONE,                                           \
                        .root_tree = -1})
 
+/*
+ * A pipe to a program, which owns it. `own` is the end that stays with the parent, and does not block: 0 to read, 1 to
+ * write. 0, or a negative errno: the caller closes what is there.
+ */
+int channels_make_pipe(int pair[2], int own, const struct id_map *map);
+
 /* Makes those that the plan needs; not root_tree. 0, or a negative errno with its fault. */
 int channels_open(struct channels *channels, const struct jail_plan *plan, const struct id_map *map,
                   struct fault *fault);

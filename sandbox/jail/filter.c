@@ -301,10 +301,10 @@ int filter_compile(const char *json, size_t length, const char *without, struct 
     return compile(json, length, without, false, ret_filter, fault);
 }
 
-int filter_compile_addition(const char *json, size_t length, struct filter *ret_filter,
-                            struct fault *fault)
+int filter_compile_addition(const char *json, size_t length, const char *without,
+                            struct filter *ret_filter, struct fault *fault)
 {
-    return compile(json, length, NULL, true, ret_filter, fault);
+    return compile(json, length, without, true, ret_filter, fault);
 }
 
 int filter_try(const char *json, size_t length, struct fault *fault)

@@ -29,9 +29,12 @@ struct filter {
 int filter_compile(const char *json, size_t length, const char *without, struct filter *ret_filter,
                    struct fault *fault);
 
-/* Compiles a profile that comes on top of another: its defaultAction must be SCMP_ACT_ALLOW. Likewise. */
-int filter_compile_addition(const char *json, size_t length, struct filter *ret_filter,
-                            struct fault *fault);
+/*
+ * Compiles a profile that comes on top of another: its defaultAction must be SCMP_ACT_ALLOW, and so it says nothing of the
+ * system calls `without`. Likewise.
+ */
+int filter_compile_addition(const char *json, size_t length, const char *without,
+                            struct filter *ret_filter, struct fault *fault);
 
 /*
  * Checks that libseccomp can compile a user's profile in bounded time: up to version 2.5.5, some
@@ -51,6 +54,14 @@ int filter_try(const char *json, size_t length, struct fault *fault);
 /* The built-in profile: seccomp-profiles/default.json. NULL and FILTER_UNPOLLED_CALLS are compiled already. */
 int filter_compile_default(const char *without, struct filter *ret_filter, struct fault *fault);
 
+#define FILTER_CALL_SIZE 32 /* for the name of a system call; a longer one is cut */
+
+/*
+ * Whether a valid profile (NULL: the built-in one) allows nothing that the built-in one refuses, as far as its entries show
+ * it: each that allows must have the like there, or one without args. If not, a call that it allows; "" if memory is short.
+ */
+bool filter_is_within_default(const char *profile, char ret_call[FILTER_CALL_SIZE]);
+
 /* What comes on top of a profile in jails without namespaces, of seccomp-profiles. */
 struct filter_additions {
     struct filter list[FILTER_ADDITIONS_MAX]; /* owned */
@@ -59,13 +70,16 @@ struct filter_additions {
 
 /*
  * Compiles those of a tier; none for TIER_F and TIER_P. For snippets: shared.json and no-sockets.json, and, if they have
- * the user of the server, same-user.json. For installers: shared.json and as-root.json; no-sockets.json, unless they have
+ * the user of the server, same-user.json, and no-signals.json unless this version of Landlock guards signals. For installers: shared.json and as-root.json; no-sockets.json, unless they have
  * the network. 0, or a negative errno with a fault.
  */
-int filter_additions_compile(enum tier tier, struct filter_additions *ret_additions,
-                             struct fault *fault);
+int filter_additions_compile(enum tier tier, int landlock_abi,
+                             struct filter_additions *ret_additions, struct fault *fault);
 int filter_additions_compile_build(enum tier tier, bool has_network,
                                    struct filter_additions *ret_additions, struct fault *fault);
+/* For unpacking, on top of unpack.json: modes.json, in TIER_L. Likewise. */
+int filter_additions_compile_unpack(enum tier tier, struct filter_additions *ret_additions,
+                                    struct fault *fault);
 void filter_additions_release(struct filter_additions *additions);
 
 /* Gives the plan these filters, which it borrows. */
@@ -77,6 +91,12 @@ void filter_give(struct jail_plan *plan, const struct filter *filter,
  * default.json. NULL and FILTER_UNPOLLED_CALLS_OF_TEMPLATES are compiled already.
  */
 int filter_compile_template(const char *without, struct filter *ret_filter, struct fault *fault);
+
+/*
+ * On top of that, seccomp-profiles/fork.json: together, they are the built-in profile. `without` is what that was compiled
+ * with, NULL or FILTER_UNPOLLED_CALLS.
+ */
+int filter_compile_fork(const char *without, struct filter *ret_filter, struct fault *fault);
 
 /* The profile for installers: seccomp-profiles/build.json merged over default.json. */
 int filter_compile_build(struct filter *ret_filter, struct fault *fault);

@@ -9,6 +9,9 @@
 #include "seccomp-profiles/as-root-profile.h"
 #include "seccomp-profiles/build-profile.h"
 #include "seccomp-profiles/default-profile.h"
+#include "seccomp-profiles/fork-profile.h"
+#include "seccomp-profiles/modes-profile.h"
+#include "seccomp-profiles/no-signals-profile.h"
 #include "seccomp-profiles/no-sockets-profile.h"
 #include "seccomp-profiles/same-user-profile.h"
 #include "seccomp-profiles/shared-profile.h"
@@ -78,12 +81,21 @@ int filter_compile_template(const char *without, struct filter *ret_filter, stru
                        ret_filter, fault);
 }
 
+int filter_compile_fork(const char *without, struct filter *ret_filter, struct fault *fault)
+{
+    return filter_compile_addition(fork_profile_json, sizeof(fork_profile_json),
+                                   without == NULL ? FILTER_UNPOLLED_CALLS : NULL, ret_filter,
+                                   fault);
+}
+
 /* The profiles that are additions, as bits. */
 enum filter_addition {
     ADDITION_SHARED = 1,
     ADDITION_NO_SOCKETS = 2,
     ADDITION_SAME_USER = 4,
     ADDITION_AS_ROOT = 8,
+    ADDITION_NO_SIGNALS = 16,
+    ADDITION_MODES = 32,
 };
 
 static const struct {
@@ -95,6 +107,8 @@ static const struct {
     {ADDITION_NO_SOCKETS, no_sockets_profile_json, sizeof(no_sockets_profile_json)},
     {ADDITION_SAME_USER, same_user_profile_json, sizeof(same_user_profile_json)},
     {ADDITION_AS_ROOT, as_root_profile_json, sizeof(as_root_profile_json)},
+    {ADDITION_MODES, modes_profile_json, sizeof(modes_profile_json)},
+    {ADDITION_NO_SIGNALS, no_signals_profile_json, sizeof(no_signals_profile_json)},
 };
 
 static int compile_additions(unsigned wanted, struct filter_additions *ret_additions,
@@ -106,18 +120,19 @@ static int compile_additions(unsigned wanted, struct filter_additions *ret_addit
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(addition_profiles); i++)
         if ((wanted & addition_profiles[i].addition) != 0)
             r = filter_compile_addition(addition_profiles[i].json, addition_profiles[i].length,
-                                        &additions->list[additions->count++], fault);
+                                        NULL, &additions->list[additions->count++], fault);
     if (r < 0)
         filter_additions_release(additions);
     return r;
 }
 
-int filter_additions_compile(enum tier tier, struct filter_additions *ret_additions,
-                             struct fault *fault)
+int filter_additions_compile(enum tier tier, int landlock_abi,
+                             struct filter_additions *ret_additions, struct fault *fault)
 {
     unsigned wanted = tier >= TIER_C ? ADDITION_SHARED | ADDITION_NO_SOCKETS : 0;
-    return compile_additions(tier == TIER_L ? wanted | ADDITION_SAME_USER : wanted, ret_additions,
-                             fault);
+    if (tier == TIER_L)
+        wanted |= ADDITION_SAME_USER | (landlock_abi < LANDLOCK_SCOPES ? ADDITION_NO_SIGNALS : 0);
+    return compile_additions(wanted, ret_additions, fault);
 }
 
 int filter_additions_compile_build(enum tier tier, bool has_network,
@@ -126,6 +141,12 @@ int filter_additions_compile_build(enum tier tier, bool has_network,
     unsigned wanted = tier >= TIER_C ? ADDITION_SHARED | ADDITION_AS_ROOT : 0;
     return compile_additions(wanted != 0 && !has_network ? wanted | ADDITION_NO_SOCKETS : wanted,
                              ret_additions, fault);
+}
+
+int filter_additions_compile_unpack(enum tier tier, struct filter_additions *ret_additions,
+                                    struct fault *fault)
+{
+    return compile_additions(tier == TIER_L ? ADDITION_MODES : 0, ret_additions, fault);
 }
 
 void filter_additions_release(struct filter_additions *additions)

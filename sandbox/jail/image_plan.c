@@ -151,22 +151,35 @@ static int plan_root(struct image_plan *plan, struct fault *fault)
 static enum tier allowed_tier(void)
 {
     const char *allowed = getenv(IMAGE_TIER_VARIABLE);
-    if (allowed != NULL && strcmp(allowed, tier_name(TIER_P)) == 0)
-        return TIER_P;
-    return allowed != NULL && strcmp(allowed, tier_name(TIER_C)) == 0 && geteuid() == 0 ? TIER_C
-                                                                                        : TIER_F;
+    for (enum tier tier = TIER_P; allowed != NULL && tier < TIER_COUNT; tier++)
+        if (strcmp(allowed, tier_name(tier)) == 0)
+            return tier == TIER_P || (tier == TIER_C) == (geteuid() == 0) ? tier : TIER_F;
+    return TIER_F;
 }
 
 bool image_plan_has_mounts(void)
 {
-    return allowed_tier() != TIER_C;
+    return allowed_tier() < TIER_C;
+}
+
+int image_plan_check_programs(struct fault *fault)
+{
+    return allowed_tier() != TIER_L
+               ? 0
+               : fault_set(fault, EOPNOTSUPP,
+                           "packages are installed by programs of the image, which expect it at /, "
+                           "and in tier L it is not: fetch an image from a registry (fetch python "
+                           "--source registry) or an archive (--from), or copy "
+                           "~/.local/share/code-sandbox-mcp from another machine");
 }
 
 static int plan_filters(struct image_plan *plan, enum tier tier, struct fault *fault)
 {
     const struct image_jail *spec = plan->spec;
-    if (spec->program == NULL)
-        return filter_compile_unpack(&plan->filter, fault);
+    if (spec->program == NULL) {
+        int r = filter_compile_unpack(&plan->filter, fault);
+        return r == 0 ? filter_additions_compile_unpack(tier, &plan->additions, fault) : r;
+    }
     int r = filter_compile_build(&plan->filter, fault);
     if (r == 0)
         r = filter_additions_compile_build(tier, spec->network, &plan->additions, fault);
@@ -182,7 +195,9 @@ int image_plan_build(const struct image_jail *spec, struct image_plan *ret_plan,
     struct jail_host host = {.tier = allowed_tier()};
     if (spec->layers != NULL && !image_plan_has_mounts())
         return fault_set(fault, EOPNOTSUPP, "an overlayfs needs mounts, which this host refuses");
-    int r = jail_host_read(&host, fault);
+    int r = spec->program != NULL ? image_plan_check_programs(fault) : 0;
+    if (r == 0)
+        r = jail_host_read(&host, fault);
     if (r == 0)
         r = jail_host_check_tier(&host, false, fault);
     if (r == 0)

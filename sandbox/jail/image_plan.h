@@ -62,13 +62,16 @@ struct image_plan {
 };
 
 /*
- * The variable that allows jails of a weaker tier for making images: "P", or for root "C", set by code-sandbox-mcp for the
+ * The variable that allows jails of a weaker tier for making images: "P", for root "C", for others "L", set by code-sandbox-mcp for the
  * program of images where the operator has allowed that tier and the host allows no stronger one.
  */
 #define IMAGE_TIER_VARIABLE "CODE_SANDBOX_IMAGE_TIER"
 
-/* Whether programs can be shown directories of the host, large ones too: by mounts, which tier C has not. */
+/* Whether programs can be shown directories of the host, large ones too: by mounts, which tiers C and L have not. */
 bool image_plan_has_mounts(void);
+
+/* 0 if programs of images can be run; or -EOPNOTSUPP with a fault: in tier L, which has no root of its own. */
+int image_plan_check_programs(struct fault *fault);
 
 /*
  * In tier C, the caller gives the plan of a program its root (sandbox/roots/install_root.h). 0, or a negative errno with a

@@ -26,6 +26,7 @@ static char *put_file(char *at, const struct run_input *file)
     const struct parcel_file record = {
         .length = file->length,
         .name_size = (uint32_t)strlen(file->name) + 1,
+        .is_executable = file->is_executable,
     };
     at = put(at, &record, sizeof(record));
     at = put(at, file->name, record.name_size);

@@ -16,6 +16,7 @@
 #define JAIL_HOME RUN_HOME
 #define JAIL_WORK RUN_WORK
 #define JAIL_TEMPORARY RUN_TEMPORARY
+#define PROGRAMS "/" RUN_PROGRAMS_PATH "/" /* below the home directory: parcel_format.h */
 #define MOUNT_OPTIONS_MAX 4095 /* a page with its NUL: mount(2) */
 
 static const struct plan_scratch scratch[] = {
@@ -116,6 +117,12 @@ static int plan_programs(struct plan *plan, const char *name, const struct rootf
     return 0;
 }
 
+/* The work directory may have anything when its program starts, files of its name as well. */
+static bool is_beside_work(const struct run_spec *spec)
+{
+    return spec->session == SESSION_FRESH || spec->joins_session;
+}
+
 static int plan_arguments(struct plan *plan, const struct run_spec *spec,
                           const struct rootfs *rootfs, struct fault *fault)
 {
@@ -136,9 +143,9 @@ static int plan_arguments(struct plan *plan, const struct run_spec *spec,
         const char *text = i < own ? spec->argv[i] : spec->arguments[i - own];
         if (i == 0 && plan->programs[1] == NULL)
             text = plan->programs[0];
-        /* Each program of a session may go into another directory before it reads its code. */
-        bool is_code = spec->session == SESSION_FRESH && strcmp(text, spec->code_name) == 0;
-        plan->argv[i] = text_list_add(&plan->texts, "%s%s", is_code ? JAIL_WORK "/" : "", text);
+        bool is_code = is_beside_work(spec) && strcmp(text, spec->code_name) == 0;
+        plan->argv[i] =
+            text_list_add(&plan->texts, "%s%s", is_code ? JAIL_HOME PROGRAMS : "", text);
         if (plan->argv[i] == NULL)
             return -ENOMEM;
     }
@@ -208,7 +215,8 @@ static int plan_home_files(struct plan *plan, const struct run_spec *spec)
         return -ENOMEM;
     for (size_t i = 0; i < spec->home_file_count; i++) {
         const struct home_file *file = &spec->home_files[i];
-        plan->home_files[i] = (struct plan_file){file->path, file->bytes, file->length};
+        plan->home_files[i] =
+            (struct plan_file){file->path, file->bytes, file->length, file->is_executable};
         plan->jail.home_file_count += !file->warm_only;
         plan->fork_file_count += !file->is_start;
     }
@@ -317,7 +325,8 @@ static int plan_files(struct plan *plan, const struct run_spec *spec, const stru
     jail->root_inode = rootfs->inode;
     jail->scratch_size = text_list_add(&plan->texts, "%" PRIu64, spec->limits.disk_bytes);
     jail->scratch_inodes = text_list_add(&plan->texts, "%" PRIu64, spec->limits.inodes);
-    jail->code_name = text_list_add(&plan->texts, "%s", spec->code_name);
+    jail->code_name =
+        text_list_add(&plan->texts, "%s%s", is_beside_work(spec) ? PROGRAMS : "", spec->code_name);
     if (jail->root_path == NULL || jail->scratch_size == NULL || jail->scratch_inodes == NULL ||
         jail->code_name == NULL)
         return -ENOMEM;
@@ -330,6 +339,8 @@ static int plan_files(struct plan *plan, const struct run_spec *spec, const stru
     jail->temporary = JAIL_TEMPORARY;
     jail->work_directory = JAIL_WORK;
     jail->session = spec->session;
+    jail->has_calls = spec->has_calls;
+    jail->keeps_running = spec->keeps_running;
     jail->joins_output = spec->joins_output;
     if (spec->directory != NULL &&
         (jail->program_directory = text_list_add(&plan->texts, "%s", spec->directory)) == NULL)
@@ -344,6 +355,9 @@ static int plan_fill(struct plan *plan, const struct plan_inputs *inputs, struct
     plan_base_fill(&plan->jail, JAIL_RUN, inputs->host);
     plan->jail.uid = JAIL_UID;
     plan->jail.gid = JAIL_GID;
+    /* With a filter refusing signals, init could not end the program. */
+    plan->jail.filters_program =
+        inputs->host->tier == TIER_L && inputs->host->landlock_abi < LANDLOCK_SCOPES;
     if ((plan->jail.subject =
              text_list_add(&plan->texts, "the sandbox for image %s", spec->image)) == NULL)
         return -ENOMEM;
@@ -418,7 +432,8 @@ static bool same_contents(const struct plan_file *one, const struct plan_file *o
 {
     bool same = true;
     for (size_t i = 0; same && i < count; i++)
-        same = one[i].length == other[i].length && strcmp(one[i].path, other[i].path) == 0 &&
+        same = one[i].length == other[i].length && one[i].is_executable == other[i].is_executable &&
+               strcmp(one[i].path, other[i].path) == 0 &&
                (one[i].bytes == other[i].bytes ||
                 memcmp(one[i].bytes, other[i].bytes, one[i].length) == 0);
     return same;

@@ -55,7 +55,7 @@ struct fork_plan {
     struct jail_plan jail;
     struct plan_folder folders[JAIL_FOLDERS_MAX];
 };
-void plan_fork(const struct plan *plan, struct fork_plan *ret_plan);
+void plan_fork(const struct plan *plan, const struct filter *joined, struct fork_plan *ret_plan);
 
 /* What the template loads. Borrowed from the run_spec. */
 const struct run_template *plan_template_source(const struct plan *plan);

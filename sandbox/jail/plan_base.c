@@ -63,12 +63,11 @@ static const struct tier_jail {
     enum jail_base base;
     bool copies_proc;
     int landlock_needed; /* version, at least; 0: it is one wall more where there is one */
-    const char *isolation[2]; /* for records: without Landlock, and with it */
 } tier_jails[TIER_COUNT] = {
-    [TIER_F] = {BASE_NAMESPACES, false, 0, {ISOLATION_NAMESPACES, ISOLATION_NAMESPACES_AND_PATHS}},
-    [TIER_P] = {BASE_NAMESPACES, true, 0, {ISOLATION_NAMESPACES, ISOLATION_NAMESPACES_AND_PATHS}},
-    [TIER_C] = {BASE_CHROOT, true, 0, {ISOLATION_CHROOT, ISOLATION_CHROOT_AND_PATHS}},
-    [TIER_L] = {BASE_HOST, false, 6, {NULL, ISOLATION_HOST}},
+    [TIER_F] = {BASE_NAMESPACES, false, 0},
+    [TIER_P] = {BASE_NAMESPACES, true, 0},
+    [TIER_C] = {BASE_CHROOT, true, 0},
+    [TIER_L] = {BASE_HOST, false, 3}, /* an older one lets files be truncated */
 };
 
 int jail_host_read(struct jail_host *ret_host, struct fault *fault)
@@ -94,7 +93,7 @@ int jail_host_check_tier(const struct jail_host *host, bool has_folders, struct 
     fault_identify(fault, "landlock_needed");
     return fault_set(fault, EOPNOTSUPP,
                      "tier %s needs Landlock, version %d or later (Linux %s); this host has %s",
-                     tier_name(host->tier), jail->landlock_needed, "6.12",
+                     tier_name(host->tier), jail->landlock_needed, "6.2",
                      host->landlock_abi == 0 ? "none, or hides it" : "an older one");
 }
 
@@ -132,7 +131,7 @@ enum tier plan_base_tier(const struct jail_plan *plan)
 
 const char *plan_base_isolation(const struct jail_plan *plan)
 {
-    return tier_jails[plan_base_tier(plan)].isolation[plan->landlock_abi > 0];
+    return isolation_name(plan_base_tier(plan), plan->landlock_abi);
 }
 
 void plan_base_set_network(struct jail_plan *plan, int link_fd, bool may_ping)

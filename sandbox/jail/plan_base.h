@@ -22,8 +22,8 @@ struct jail_host {
 int jail_host_read(struct jail_host *ret_host, struct fault *fault);
 
 /*
- * Whether a tier can have what a run wants: folders of the host take mounts; and whether Landlock can do what a tier needs: without mounts it is what keeps files from being changed; without ids, what keeps
- * signals in, too (landlock(7)). 0, or -EOPNOTSUPP with a fault.
+ * Whether a tier can have what a run wants: folders of the host take mounts; and whether Landlock can do what a tier
+ * needs: without mounts and ids it is what keeps files from being changed (landlock(7)). 0, or -EOPNOTSUPP with a fault.
  */
 int jail_host_check_tier(const struct jail_host *host, bool has_folders, struct fault *fault);
 

@@ -31,7 +31,7 @@ TEXTS_OF(plan_user_limit, 16, AT(plan_user_limit, path), AT(plan_user_limit, val
 TEXTS_OF(plan_shown, 16, AT(plan_shown, host_path), AT(plan_shown, image_path))
 TEXTS_OF(plan_folder, 48, AT(plan_folder, path), AT(plan_folder, place))
 TEXTS_OF(plan_folder_part, 40, AT(plan_folder_part, path), NO_TEXT)
-TEXTS_OF(plan_file, 24, AT(plan_file, path), NO_TEXT)
+TEXTS_OF(plan_file, 32, AT(plan_file, path), NO_TEXT)
 TEXTS_OF(plan_path_rights, 16, AT(plan_path_rights, path), NO_TEXT)
 TEXTS_OF(plan_rlimit, 24, NO_TEXT, NO_TEXT)
 TEXTS_OF(sock_filter, 8, NO_TEXT, NO_TEXT)

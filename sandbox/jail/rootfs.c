@@ -109,6 +109,21 @@ int rootfs_name_program(const struct rootfs *rootfs, const char *name, char **re
     return *ret_name == NULL ? fault_set(fault, ENOMEM, "out of memory") : 0;
 }
 
+bool rootfs_names_program(const struct rootfs *rootfs, const char *name)
+{
+    static const char *const directories[] = {ROOTFS_PROGRAM_DIRECTORIES};
+    for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
+        char path[PATH_MAX];
+        struct stat about;
+        snprintf(path, sizeof(path), "%s/%s", directories[i], name);
+        OWNED_FD int fd =
+            open_resolved(rootfs->fd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC, RESOLVE_IN_ROOT);
+        if (fd >= 0 && fstat(fd, &about) == 0 && (S_ISREG(about.st_mode) || S_ISLNK(about.st_mode)))
+            return true;
+    }
+    return false;
+}
+
 int rootfs_detach(const char *path, int *ret_fd, struct fault *fault)
 {
     int fd = (int)syscall(SYS_open_tree, AT_FDCWD, path,

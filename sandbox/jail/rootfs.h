@@ -10,6 +10,7 @@
 
 #include "sandbox/base/fault.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct rootfs {
@@ -40,6 +41,9 @@ int rootfs_find_program(const struct rootfs *rootfs, const char *name, char **re
  */
 int rootfs_name_program(const struct rootfs *rootfs, const char *name, char **ret_name,
                         struct fault *fault);
+
+/* Whether a directory of JAIL_PATH inside has an entry of that name, if only a link that leads out of this tree. */
+bool rootfs_names_program(const struct rootfs *rootfs, const char *name);
 
 /*
  * Makes a detached copy of the mount of that directory if the parent has the privilege: after its

@@ -29,6 +29,7 @@ struct home_file {
     bool warm_only; /* in prewarmed sandboxes; these come last */
     bool
         is_start; /* for the start of the interpreter, so not for a fork of one; these come last, too */
+    bool is_executable;
 };
 
 /*
@@ -47,6 +48,7 @@ struct run_input {
     const char *name; /* relative path: run_inputs_check() has the rules */
     const char *bytes;
     size_t length;
+    bool is_executable;
 };
 
 enum stdin_kind {
@@ -107,6 +109,10 @@ struct run_spec {
      * input files, and stdin is that of each cell.
      */
     enum session_kind session;
+    bool
+        has_calls; /* of a session: its programs call functions, session_spec.calls; not with may_be_warm */
+    bool keeps_running; /* between cells and commands; not with a FOLDER_WRITABLE */
+    bool joins_session; /* it becomes a further lane of one: engine_add_lane() */
     /*
      * It can be prewarmed: the program reads its code once, from start to end, and looks for none of
      * the input files before.

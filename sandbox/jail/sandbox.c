@@ -1,5 +1,6 @@
 #include "sandbox/jail/sandbox.h"
 
+#include "sandbox/base/fd_message.h"
 #include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/channels.h"
@@ -26,7 +27,7 @@
 #define GUARD_MAX_MS 10000
 #define FORK_END_MAX_MS 1000
 
-static int send_message(const struct sandbox *sandbox, const struct parent_message *message)
+int sandbox_send(const struct sandbox *sandbox, const struct parent_message *message)
 {
     return send(sandbox->control_fd, message, sizeof(*message), MSG_NOSIGNAL | MSG_DONTWAIT) < 0
                ? -errno
@@ -36,7 +37,7 @@ static int send_message(const struct sandbox *sandbox, const struct parent_messa
 int sandbox_say(const struct sandbox *sandbox, enum parent_word word)
 {
     const struct parent_message message = {.word = word};
-    return send_message(sandbox, &message);
+    return sandbox_send(sandbox, &message);
 }
 
 /* Does the part of the set-up that only the parent can do, then lets the waiting child continue. */
@@ -144,7 +145,21 @@ static int write_parcel(int fd, const struct parcel *parcel, bool is_session)
     return fcntl(fd, F_ADD_SEALS, seals) < 0 ? -errno : 0;
 }
 
+static int send_code(const struct sandbox *sandbox, struct parent_message *message,
+                     const struct lane_feed *feed)
+{
+    const struct fd_message with_fds = {message, sizeof(*message), feed->fds, feed->fd_count};
+    return feed->fd_count > 0 ? fd_message_send(sandbox->control_fd, &with_fds)
+                              : sandbox_send(sandbox, message);
+}
+
 int sandbox_feed(struct sandbox *sandbox, const struct parcel *parcel, struct fault *fault)
+{
+    return sandbox_feed_lane(sandbox, parcel, &(struct lane_feed){0}, fault);
+}
+
+int sandbox_feed_lane(struct sandbox *sandbox, const struct parcel *parcel,
+                      const struct lane_feed *feed, struct fault *fault)
 {
     bool is_session = sandbox->session.input[0] >= 0;
     int r = write_parcel(sandbox->code_fd, parcel, is_session);
@@ -158,8 +173,12 @@ int sandbox_feed(struct sandbox *sandbox, const struct parcel *parcel, struct fa
      * EPIPE, or ECONNRESET if the first word is unread: the child failed earlier, and its report
      * has the cause.
      */
-    const struct parent_message message = {WORD_CODE, parcel->file_count, parcel->code_length};
-    r = send_message(sandbox, &message);
+    struct parent_message message = {.word = WORD_CODE,
+                                     .lane = feed->lane,
+                                     .fd_count = (uint32_t)feed->fd_count,
+                                     .file_count = parcel->file_count,
+                                     .code_length = parcel->code_length};
+    r = send_code(sandbox, &message, feed);
     if (r < 0 && r != -EPIPE && r != -ECONNRESET)
         return fault_set(fault, -r, "cannot hand the code to a sandbox: %m");
     return 0;

@@ -68,11 +68,21 @@ void sandbox_take_channels(struct sandbox *sandbox, struct channels *channels);
  */
 int sandbox_feed(struct sandbox *sandbox, const struct parcel *parcel, struct fault *fault);
 
+/* The same for a lane of a session, with descriptors: sandbox/jail/child/jail_session.h. The caller still owns them. */
+struct lane_feed {
+    unsigned lane;
+    int *fds;
+    size_t fd_count; /* 0: none of its programs is to be started */
+};
+int sandbox_feed_lane(struct sandbox *sandbox, const struct parcel *parcel,
+                      const struct lane_feed *feed, struct fault *fault);
+
 /* Reads one record without waiting. 0; -EAGAIN: none yet; -EPIPE: no more will come. */
 int sandbox_read_report(struct sandbox *sandbox, struct child_report *ret_report);
 
 /* Passes a word on to init, without waiting. 0 or a negative errno. */
 int sandbox_say(const struct sandbox *sandbox, enum parent_word word);
+int sandbox_send(const struct sandbox *sandbox, const struct parent_message *message);
 
 /*
  * Asks init to kill all processes and to report the end, so that all resource usage is counted.

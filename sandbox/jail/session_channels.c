@@ -24,24 +24,37 @@ static int make_memory(int pair[2], const struct id_map *map)
     return 0;
 }
 
-static int make_ways(struct session_channels *channels)
+static int make_ways(int to_program[2], int from_program[2])
 {
-    return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->channel) < 0 ||
-                   shutdown(channels->channel[0], SHUT_RD) < 0 ||
-                   pipe2(channels->answers, O_CLOEXEC) < 0 ||
-                   fcntl(channels->answers[0], F_SETFL, O_NONBLOCK) < 0
+    return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, to_program) < 0 ||
+                   shutdown(to_program[0], SHUT_RD) < 0 || pipe2(from_program, O_CLOEXEC) < 0 ||
+                   fcntl(from_program[0], F_SETFL, O_NONBLOCK) < 0
                ? -errno
                : 0;
 }
 
-int session_channels_open(struct session_channels *channels, enum session_kind kind,
+int session_channels_open_lane(struct session_channels *channels, const struct id_map *map)
+{
+    int r = make_memory(channels->cells, map);
+    if (r == 0)
+        r = make_ways(channels->channel, channels->answers);
+    return r;
+}
+
+int session_channels_open_calls(struct session_channels *channels)
+{
+    return make_ways(channels->results, channels->calls);
+}
+
+int session_channels_open(struct session_channels *channels, const struct jail_plan *plan,
                           const struct id_map *map)
 {
     int r = make_memory(channels->input, map);
-    if (r < 0 || kind != SESSION_LIVE)
-        return r;
-    r = make_memory(channels->cells, map);
-    return r < 0 ? r : make_ways(channels);
+    if (r == 0 && plan->session == SESSION_LIVE)
+        r = session_channels_open_lane(channels, map);
+    if (r == 0 && plan->has_calls)
+        r = session_channels_open_calls(channels);
+    return r;
 }
 
 struct session_channels session_channels_take(struct session_channels *channels)
@@ -51,6 +64,8 @@ struct session_channels session_channels_take(struct session_channels *channels)
     fd_close(&taken.channel[1]);
     fd_close(&taken.answers[1]);
     fd_close(&taken.cells[1]);
+    fd_close(&taken.results[1]);
+    fd_close(&taken.calls[1]);
     return taken;
 }
 
@@ -60,6 +75,8 @@ void session_channels_close(struct session_channels *channels)
         fd_close(&channels->channel[i]);
         fd_close(&channels->answers[i]);
         fd_close(&channels->cells[i]);
+        fd_close(&channels->results[i]);
+        fd_close(&channels->calls[i]);
         fd_close(&channels->input[i]);
     }
 }

@@ -162,13 +162,18 @@ static const char *step_remedy(enum jail_step step, int error)
         return error == ENOSPC || error == EFBIG
                    ? "the code and the files together are larger than the disk limit (--disk): send "
                      "less"
+               : error == ENOSYS || error == EPERM
+                   ? "the profile of --seccomp-profile refuses a call that this needs"
                    : NULL;
     case STEP_RLIMIT:
         return error == EPERM ? "the limit that this program itself was started with is lower; "
                                 "see `ulimit -a`"
                               : NULL;
     case STEP_FORK:
-        return error == EAGAIN ? PROCESSES_HELP : NULL;
+        return error == EAGAIN    ? PROCESSES_HELP
+               : error == EBADMSG ? "descriptors did not arrive; does the profile of "
+                                    "--seccomp-profile refuse recvmsg(2)?"
+                                  : NULL;
     default:
         return NULL;
     }

@@ -98,10 +98,9 @@ static bool has_limits(const struct run_limits *one, const struct run_limits *ot
 static void open_files(struct cgroup *cgroup)
 {
     static const char *const names[CGROUP_OPEN_FILES] = {
-        [CGROUP_CPU_STAT] = "cpu.stat",
-        [CGROUP_MEMORY_PEAK] = "memory.peak",
-        [CGROUP_PIDS_PEAK] = "pids.peak",
-        [CGROUP_PIDS_EVENTS] = "pids.events",
+        [CGROUP_CPU_STAT] = "cpu.stat",           [CGROUP_MEMORY_PEAK] = "memory.peak",
+        [CGROUP_PIDS_PEAK] = "pids.peak",         [CGROUP_PIDS_EVENTS] = "pids.events",
+        [CGROUP_MEMORY_EVENTS] = "memory.events",
     };
     for (size_t i = 0; i < CGROUP_OPEN_FILES; i++)
         cgroup->files[i] = openat(cgroup->fd, names[i], O_RDONLY | O_CLOEXEC);
@@ -206,6 +205,19 @@ uint64_t cgroup_memory_kills(const struct cgroup *cgroup)
 {
     uint64_t kills = 0;
     return cgroup_read_key(cgroup->fd, "memory.events", "oom_kill", &kills) == 0 ? kills : 0;
+}
+
+void cgroup_slow_from(const struct cgroup *cgroup, uint64_t bytes)
+{
+    char value[24] = "max";
+    if (bytes != UINT64_MAX)
+        snprintf(value, sizeof(value), "%" PRIu64, bytes);
+    cgroup_write(cgroup->fd, "memory.high", value);
+}
+
+uint64_t cgroup_slowed(const struct cgroup *cgroup)
+{
+    return number_in(cgroup, CGROUP_MEMORY_EVENTS, "high");
 }
 
 bool cgroup_is_full(const struct cgroup *cgroup)

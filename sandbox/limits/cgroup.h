@@ -22,6 +22,7 @@ enum cgroup_open_file {
     CGROUP_MEMORY_PEAK,
     CGROUP_PIDS_PEAK,
     CGROUP_PIDS_EVENTS,
+    CGROUP_MEMORY_EVENTS,
     CGROUP_OPEN_FILES,
 };
 
@@ -32,7 +33,7 @@ struct cgroup {
     uint64_t number;
 };
 
-#define CGROUP_EMPTY ((struct cgroup){.fd = -1, .files = {-1, -1, -1, -1}})
+#define CGROUP_EMPTY ((struct cgroup){.fd = -1, .files = {-1, -1, -1, -1, -1}})
 
 /* Where the cgroups of runs are made and removed. */
 struct cgroup_parent {
@@ -78,6 +79,15 @@ uint64_t cgroup_refusals(const struct cgroup *cgroup);
 
 /* How often the kernel killed all of it because it was out of memory. */
 uint64_t cgroup_memory_kills(const struct cgroup *cgroup);
+
+/*
+ * From so many bytes on the kernel takes back what it can, and slows down who asks for more: UINT64_MAX: from none on.
+ * Source: memory.high.
+ */
+void cgroup_slow_from(const struct cgroup *cgroup, uint64_t bytes);
+
+/* How often it has done so. Reading makes its CGROUP_MEMORY_EVENTS quiet again. */
+uint64_t cgroup_slowed(const struct cgroup *cgroup);
 
 /* Whether it is at its limit of processes. */
 bool cgroup_is_full(const struct cgroup *cgroup);

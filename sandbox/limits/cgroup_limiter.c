@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #define LOOKS_MAX 3
+#define NEAR_PART 16 /* of the limit of memory: so much before it */
 
 static void look_later(struct cgroup_limiter *limiter)
 {
@@ -51,6 +52,36 @@ void cgroup_limiter_begin(struct cgroup_limiter *limiter, struct loop *loop)
         loop_watch(loop, &limiter->refusals, limiter->cgroup.files[CGROUP_PIDS_EVENTS], EPOLLPRI);
 }
 
+static void slow_from(struct cgroup_limiter *limiter, uint64_t bytes)
+{
+    limiter->is_slow = bytes != UINT64_MAX;
+    cgroup_slow_from(&limiter->cgroup, bytes);
+}
+
+/* While what asks for memory is slowed down, there is time to end what is not needed. */
+static void on_memory(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    struct cgroup_limiter *limiter = container_of(watch, struct cgroup_limiter, memory);
+    uint64_t slowed = cgroup_slowed(&limiter->cgroup);
+    bool is_near = limiter->is_slow && slowed > limiter->slowed;
+    limiter->slowed = slowed;
+    if (is_near && !limiter->near_memory(limiter))
+        slow_from(limiter, UINT64_MAX);
+}
+
+void cgroup_limiter_give_way(struct cgroup_limiter *limiter, uint64_t memory_bytes)
+{
+    int events_fd = limiter->cgroup.files[CGROUP_MEMORY_EVENTS];
+    if (limiter->loop == NULL || events_fd < 0 || limiter->is_slow)
+        return;
+    limiter->slowed = cgroup_slowed(&limiter->cgroup);
+    limiter->memory.ready = on_memory;
+    if (limiter->memory.fd >= 0 ||
+        loop_watch(limiter->loop, &limiter->memory, events_fd, EPOLLPRI) == 0)
+        slow_from(limiter, memory_bytes - memory_bytes / NEAR_PART);
+}
+
 void cgroup_limiter_pause(struct cgroup_limiter *limiter)
 {
     if (limiter->loop != NULL)
@@ -86,6 +117,7 @@ void cgroup_limiter_stop(struct cgroup_limiter *limiter)
         return;
     loop_disarm(limiter->loop, &limiter->still_full);
     loop_unwatch(limiter->loop, &limiter->refusals);
+    loop_unwatch(limiter->loop, &limiter->memory);
 }
 
 void cgroup_limiter_release(struct cgroup_limiter *limiter)

@@ -19,15 +19,23 @@ struct cgroup_limiter {
     struct loop_timer still_full; /* a while after a refusal */
     uint64_t refused; /* cgroup_refusals() when it was armed first */
     unsigned looks; /* since then */
+    struct loop_watch memory; /* memory.events of the cgroup */
+    uint64_t slowed;          /* cgroup_slowed() when it was looked at last */
+    bool is_slow; /* memory.high is set */
     /* Set by the owner; called from the loop when the run stays at its limit of processes. */
     void (*stays_full)(struct cgroup_limiter *limiter);
+    /* Likewise, when it comes near its limit of memory. False: there is nothing that could give way. */
+    bool (*near_memory)(struct cgroup_limiter *limiter);
 };
 
 #define CGROUP_LIMITER_NONE                                                                        \
-    ((struct cgroup_limiter){.cgroup = CGROUP_EMPTY, .refusals = {.fd = -1}})
+    ((struct cgroup_limiter){.cgroup = CGROUP_EMPTY, .refusals = {.fd = -1}, .memory = {.fd = -1}})
 
 /* Watches for refused processes from now on. */
 void cgroup_limiter_begin(struct cgroup_limiter *limiter, struct loop *loop);
+
+/* Has near_memory() called from the loop, from now on until it answers false. Repeated, it is as before. */
+void cgroup_limiter_give_way(struct cgroup_limiter *limiter, uint64_t memory_bytes);
 
 /* Freezes the cgroup. What was refused before does not end the run later: the program has done without. */
 void cgroup_limiter_pause(struct cgroup_limiter *limiter);

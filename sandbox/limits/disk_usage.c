@@ -124,14 +124,15 @@ static bool is_of_jail(const struct removed *removed, int directory_fd, const ch
     return removed->jail->has_guard ? device == removed->device : is_of_overlay(directory_fd, name);
 }
 
-/* Such a thread's directories belong to root once it has no memory any more; it closes its files then. */
+/* Such a thread's directories belong to root once it has no memory any more; it closes its files then. True, too: it has ended. */
 static bool is_exiting(int threads_fd, const char *thread)
 {
     char path[32];
     char text[1024];
     snprintf(path, sizeof(path), "%.16s/stat", thread);
-    if (text_file_read(threads_fd, path, text, sizeof(text)) < 0)
-        return false;
+    int r = text_file_read(threads_fd, path, text, sizeof(text));
+    if (r < 0)
+        return is_gone(-r);
     const char *name_end = strrchr(text, ')');
     unsigned flags = 0;
     return name_end != NULL && sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&

@@ -145,6 +145,51 @@ void limiter_resume(struct limiter *limiter, const struct run_limits *limits)
     polling_limiter_turn(&limiter->by_polling, limits, false, false);
 }
 
+bool limiter_hold(struct limiter *limiter, bool hold)
+{
+    if (hold)
+        cgroup_limiter_pause(&limiter->by_cgroup);
+    else
+        cgroup_freeze(&limiter->by_cgroup.cgroup, false);
+    return limiter->by_cgroup.cgroup.fd >= 0;
+}
+
+void limiter_go_on(struct limiter *limiter)
+{
+    limiter->is_over = false;
+    limiter->by_polling.is_over = false;
+}
+
+void limiter_give_way(struct limiter *limiter)
+{
+    limiter_go_on(limiter);
+    polling_rules_forget_memory(&limiter->by_polling.history);
+    limiter->by_polling.switches = 0; /* what ends has not gone on */
+}
+
+static bool on_near_memory(struct cgroup_limiter *by_cgroup)
+{
+    struct limiter *limiter = container_of(by_cgroup, struct limiter, by_cgroup);
+    return limiter->near_memory(limiter);
+}
+
+void limiter_let_others_live(struct limiter *limiter, bool (*near_memory)(struct limiter *limiter))
+{
+    struct cgroup_limiter *by_cgroup = &limiter->by_cgroup;
+    if (by_cgroup->cgroup.fd < 0 || by_cgroup->is_slow)
+        return;
+    if (by_cgroup->memory.fd < 0)
+        cgroup_write(by_cgroup->cgroup.fd, "memory.oom.group", "0");
+    limiter->near_memory = near_memory;
+    by_cgroup->near_memory = on_near_memory;
+    cgroup_limiter_give_way(by_cgroup, limiter->by_polling.limits.memory_bytes);
+}
+
+uint64_t limiter_memory_kills(const struct limiter *limiter)
+{
+    return limiter->by_cgroup.cgroup.fd >= 0 ? cgroup_memory_kills(&limiter->by_cgroup.cgroup) : 0;
+}
+
 void limiter_measure(struct limiter *limiter, struct run_usage *ret_usage)
 {
     polling_limiter_measure(&limiter->by_polling);

@@ -23,6 +23,7 @@ struct limiter {
     void (*exceeded)(struct limiter *limiter, enum run_outcome outcome);
     void (*unreadable)(struct limiter *limiter);
     void (*went_on)(struct limiter *limiter); /* limiter_pause() */
+    bool (*near_memory)(struct limiter *limiter); /* limiter_let_others_live() */
 };
 
 #define LIMITER_NONE                                                                               \
@@ -90,6 +91,24 @@ void limiter_check(struct limiter *limiter);
  */
 void limiter_pause(struct limiter *limiter, bool is_stopped);
 void limiter_resume(struct limiter *limiter, const struct run_limits *limits);
+
+/* In the middle of a cell: freezes its cgroup, or lets it go on. False: there is none. */
+bool limiter_hold(struct limiter *limiter, bool hold);
+
+/* After `exceeded`: what did so is being ended, and the others go on, with the same limits. */
+void limiter_go_on(struct limiter *limiter);
+
+/* The same after OUTCOME_OUT_OF_MEMORY, where what was not needed is being ended: it does not count as reached, and is measured again. */
+void limiter_give_way(struct limiter *limiter);
+
+/*
+ * Out of memory, the kernel kills one process of the cgroup, if there is one, and not all; and near the limit, while it slows down
+ * who asks for more, near_memory() is called, until it answers that nothing can give way. Once more from then on.
+ */
+void limiter_let_others_live(struct limiter *limiter, bool (*near_memory)(struct limiter *limiter));
+
+/* How many it has killed for that; 0 without a cgroup. */
+uint64_t limiter_memory_kills(const struct limiter *limiter);
 
 /* What a session has used so far. *ret_usage is as of limiter_account(), but for out_of_memory. */
 void limiter_measure(struct limiter *limiter, struct run_usage *ret_usage);

@@ -102,6 +102,7 @@
 /* Of one that snippets may change: names and levels looked at, parts to protect. */
 #define FOLDER_NAMES_MAX 200000
 #define FOLDER_DEPTH_MAX 100
+#define FOLDER_TRACED_MAX 20000 /* names in what appeared, looked at after a run for changes */
 #define FOLDER_PARTS_MAX 1000
 #define FOLDER_APPEARED_MAX 16 /* protected names told after a run */
 
@@ -123,6 +124,40 @@
 #define CELLS_QUEUED_MAX 64
 #define CELLS_QUEUED_BYTES_MAX (32 * MEBIBYTE)
 #define CELLS_ALL_BYTES_MAX (64 * MEBIBYTE) /* of all sessions */
+
+/* The commands of one session, at once; of each: arguments and variables, and what it has not read of its stdin. */
+#define COMMANDS_MAX 16
+#define SESSION_LANES_MAX 8 /* languages of a session */
+#define SESSION_CHECKPOINTS_MAX 32 /* copies of a live interpreter */
+/* Files of the work directory that each keeps: so many bytes, or that part of the session's memory if it is less. */
+#define CHECKPOINT_FILES_MAX (64 * MEBIBYTE)
+#define CHECKPOINT_FILES_PART 16
+#define COMMAND_TEXT_MAX (2 * MEBIBYTE) /* about ARG_MAX, with a stack of 8 MiB */
+#define COMMAND_STDIN_MAX (4 * MEBIBYTE)
+
+/* The requests on files of one session: at once, and waiting; bytes that one reads or writes, names that one lists. */
+#define FILES_AT_ONCE 4
+#define FILES_WAITING_MAX 12
+#define FILE_PIECE_MAX MEBIBYTE
+#define FILE_ENTRIES_MAX 10000
+
+/*
+ * Calls of functions of the client, by the snippets of one session: in a cell, at once, how long one may take; a name, its
+ * arguments or its value as JSON; functions, and what is told of them.
+ */
+#define CALLS_MAX 65536
+#define CALLS_AT_ONCE 8
+#define CALL_MAX_MS (60 * 60 * 1000)
+#define CALL_NAME_MAX 128
+#define CALL_BYTES_MAX MEBIBYTE
+#define CALL_FUNCTIONS_MAX 256
+#define CALL_FUNCTIONS_BYTES_MAX (256 * KIBIBYTE)
+#define CALL_ANSWERS_WAITING                                                                       \
+    32 /* for a program that does not read them: then none of its calls is read */
+#define CALLS_TOLD_MAX 64 /* in a result */
+
+/* Connections to ports of one session, at once. */
+#define STREAMS_MAX 16
 
 /* /proc/self/mountinfo, the largest file of /proc that is read as a whole. */
 #define PROC_FILE_MAX (4 * MEBIBYTE)

@@ -151,6 +151,15 @@ enum limit_index polling_rules_take_measurement(struct polling_history *history,
     return is_known ? memory_limit(limits, measurement) : polling_rules_unmeasured(history, limits);
 }
 
+void polling_rules_forget_memory(struct polling_history *history)
+{
+    history->measured_at = 0; /* due at once */
+    history->measured_bytes = 0;
+    history->unsteady = 0;
+    history->limits_reached &=
+        ~(unsigned)(REACHED_MEMORY | REACHED_KERNEL_MEMORY | REACHED_MACHINE_MEMORY);
+}
+
 /* One late sample may be due to a busy machine. */
 bool polling_rules_note_unreadable(struct polling_history *history, int64_t now)
 {

@@ -72,6 +72,9 @@ enum limit_index polling_rules_take_measurement(struct polling_history *history,
                                                 const struct run_limits *limits,
                                                 const struct polling_measurement *measurement);
 
+/* The run has less memory than was measured, and is not past its limit of it. */
+void polling_rules_forget_memory(struct polling_history *history);
+
 /*
  * The limit that a run has reached whose exact memory cannot be had, or not in time. Many processes are the most
  * likely cause: one with as many as it may have is not told that it is out of memory.

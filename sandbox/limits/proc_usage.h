@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define PROC_USAGE_MEMORIES_MAX 9
+
 struct proc_usage {
     int proc_fd; /* the jail's /proc, or the host's; -1: not open */
     pid_t root;  /* in the host's: all below this process is the jail's; 0: all of /proc is */
@@ -25,12 +27,16 @@ struct proc_usage {
     struct socket_memory sockets;
     uint64_t shared_growth; /* of the machine since the run began, as the owner last read it */
     uint64_t kernel_growth; /* likewise */
-    int memory_fds[2]; /* borrowed: memory that a session shares with the server; -1: none */
+    int memory_fds
+        [PROC_USAGE_MEMORIES_MAX]; /* borrowed: what a session shares with the server; -1: none */
     bool is_of_program; /* `root` is the program, and no process is ours */
 };
 
 #define PROC_USAGE_NONE                                                                            \
-    ((struct proc_usage){-1, 0, false, -1, SOCKET_MEMORY_NONE, 0, 0, {-1, -1}, false})
+    ((struct proc_usage){.proc_fd = -1,                                                            \
+                         .scratch_fd = -1,                                                         \
+                         .sockets = SOCKET_MEMORY_NONE,                                            \
+                         .memory_fds = {[0 ... PROC_USAGE_MEMORIES_MAX - 1] = -1}})
 
 /*
  * `has_guard`: the jail has no pid namespace, and `init` is the guard of its init. Sockets are not counted then. A

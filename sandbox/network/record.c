@@ -33,6 +33,12 @@ static void add(uint64_t *sum, uint64_t number)
         *sum = UINT64_MAX;
 }
 
+static void add_number(uint32_t *sum, uint32_t number)
+{
+    if (__builtin_add_overflow(*sum, number, sum))
+        *sum = UINT32_MAX;
+}
+
 void record_add_host(struct network_record *record, const char *host, uint16_t port)
 {
     host_of(record, host, port);
@@ -42,7 +48,7 @@ void record_add_stream(struct network_record *record, const char *host, uint16_t
 {
     struct record_host *known = host_of(record, host, port);
     if (known != NULL)
-        known->streams += known->streams < UINT32_MAX;
+        add_number(&known->streams, 1);
 }
 
 void record_add_bytes(struct network_record *record, const char *host, uint16_t port,
@@ -57,7 +63,7 @@ void record_add_bytes(struct network_record *record, const char *host, uint16_t 
 
 void record_add_question(struct network_record *record, uint64_t sent)
 {
-    record->dns_questions += record->dns_questions < UINT32_MAX;
+    add_number(&record->dns_questions, 1);
     add(&record->dns_sent, sent);
 }
 
@@ -66,23 +72,47 @@ void record_add_answer(struct network_record *record, uint64_t received)
     add(&record->dns_received, received);
 }
 
-void record_refuse(struct network_record *record, const char *host, uint16_t port,
-                   enum refusal refusal)
+static void refuse(struct network_record *record, const struct record_refusal *refusal)
 {
     for (size_t i = 0; i < record->refusal_count; i++) {
         struct record_refusal *known = &record->refusals[i];
-        if (known->port == port && known->reason == refusal && strcmp(known->host, host) == 0) {
-            known->times += known->times < UINT32_MAX;
+        if (known->port == refusal->port && known->reason == refusal->reason &&
+            strcmp(known->host, refusal->host) == 0) {
+            add_number(&known->times, refusal->times);
             return;
         }
     }
-    if (record->refusal_count == RECORD_REFUSALS_MAX) {
+    if (record->refusal_count == RECORD_REFUSALS_MAX)
         record->is_cut = 1;
-        return;
+    else
+        record->refusals[record->refusal_count++] = *refusal;
+}
+
+void record_refuse(struct network_record *record, const char *host, uint16_t port,
+                   enum refusal refusal)
+{
+    struct record_refusal added = {.port = port, .reason = (uint16_t)refusal, .times = 1};
+    snprintf(added.host, sizeof(added.host), "%s", host);
+    refuse(record, &added);
+}
+
+void record_add(struct network_record *record, const struct network_record *other)
+{
+    record->is_cut |= other->is_cut;
+    record->is_lost |= other->is_lost;
+    record->is_plain |= other->is_plain;
+    add_number(&record->dns_questions, other->dns_questions);
+    add(&record->dns_received, other->dns_received);
+    add(&record->dns_sent, other->dns_sent);
+    for (size_t i = 0; i < other->host_count; i++) {
+        const struct record_host *host = &other->hosts[i];
+        struct record_host *known = host_of(record, host->host, host->port);
+        record_add_bytes(record, host->host, host->port, host->received, host->sent);
+        if (known != NULL)
+            add_number(&known->streams, host->streams);
     }
-    struct record_refusal *added = &record->refusals[record->refusal_count++];
-    *added = (struct record_refusal){.port = port, .reason = (uint16_t)refusal, .times = 1};
-    snprintf(added->host, sizeof(added->host), "%s", host);
+    for (size_t i = 0; i < other->refusal_count; i++)
+        refuse(record, &other->refusals[i]);
 }
 
 size_t record_write(const struct network_record *record, uint8_t bytes[RECORD_BYTES_MAX])

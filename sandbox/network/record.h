@@ -58,6 +58,9 @@ void record_add_answer(struct network_record *record, uint64_t received);
 void record_refuse(struct network_record *record, const char *host, uint16_t port,
                    enum refusal refusal);
 
+/* What the other one has counts for this one, too. */
+void record_add(struct network_record *record, const struct network_record *other);
+
 /* The record as bytes of a message; at most RECORD_BYTES_MAX. Returns their number. */
 #define RECORD_BYTES_MAX sizeof(struct network_record)
 size_t record_write(const struct network_record *record, uint8_t bytes[RECORD_BYTES_MAX]);

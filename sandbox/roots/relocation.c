@@ -209,7 +209,7 @@ int relocation_start(struct relocation *relocation, const char *root, struct jai
     }
     relocation->argv[at] = program;
     memcpy(relocation->argv + at + 1, plan->argv + 1, (count - 1) * sizeof(char *));
-    if (plan->session == SESSION_FRESH && count > 1)
+    if (plan->code_name != NULL && plan->code_name[0] == '/' && count > 1)
         relocation->argv[at + count - 1] =
             text_list_add(&relocation->texts, "%s%s", root, plan->argv[count - 1]);
     plan->argv = relocation->argv;

@@ -99,15 +99,19 @@ static void sweep(int store_fd)
     }
 }
 
-/* With the store of images above it, which may not be there yet. */
+/* With those above it: a new user has none of them. */
 static int make_store(const char *path)
 {
-    char parent[PATH_MAX];
-    snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(path, '/') - path), path);
-    if (mkdir(path, 0700) == 0 || errno == EEXIST)
-        return 0;
-    if (errno != ENOENT || (mkdir(parent, 0700) < 0 && errno != EEXIST))
-        return -errno;
+    char above[PATH_MAX];
+    int length = snprintf(above, sizeof(above), "%s", path);
+    if (length < 0 || length >= PATH_MAX)
+        return -ENAMETOOLONG;
+    for (char *slash = strchr(above + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(above, 0700) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
+            return -errno;
+        *slash = '/';
+    }
     return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 

@@ -188,7 +188,7 @@ def test_what_did_not_run_is_resumed_and_foreign_lines_are_told(run, tmp_path):
     assert status == 0 and [result["id"] for result in found] == [1, 3]
     assert said == f"code-sandbox-mcp: {results} has 1 lines that are no results of batch; they are ignored\n"
     status, found, said = run([line_of("print(1)")], "--resume", str(tmp_path / "missing"))
-    assert (status, found) == (1, []) and "missing" in said
+    assert (status, found) == (1, []) and "missing, the results of --resume: No such file" in said
 
 
 def test_nobody_to_read_the_results_ends_it(start):

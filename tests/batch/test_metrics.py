@@ -11,6 +11,7 @@ from prometheus_client.openmetrics import parser as openmetrics_parser
 
 from support import mcp_client
 from support.batch import PATIENCE, line_of
+from support.extension import Refused, StdioProgram
 
 PROGRAMS = [("print(1)", "python"), ("exit 3", "bash"), ("kill -9 $$", "bash"), ("while True: pass", "python"),
             ("console.log(1)", "javascript"), ("print('x' * 10)", "python")]
@@ -79,6 +80,36 @@ def test_a_server_counts_runs_refusals_rules_and_cancelled_calls(tmp_path):
     assert {reason: samples[of("code_sandbox_calls_not_run_total", reason=reason)]
             for reason in ("refused", "policy", "failed", "cancelled")} == \
         {"refused": 1, "policy": 1, "failed": 0, "cancelled": 1}
+
+
+def test_commands_of_sessions_are_counted_by_their_own_names(tmp_path):
+    path = tmp_path / "metrics"
+    with mcp_client.Server("--metrics-file", str(path)) as server:
+        server.initialize()
+        box = StdioProgram(server).open()
+        box.shell("exit 3")
+        box.shell("kill -9 $$")
+        box.shell("sleep 60", timeout_seconds=0.1)
+        for argv in ([], ["missing"]):
+            with pytest.raises(Refused):
+                box.exec(*argv)
+        with pytest.raises(Refused):  # no command
+            box.call("connect", port=1)
+        request = box.start("exec", shell="echo x; sleep 60", stream=True)
+        end = time.monotonic() + PATIENCE
+        while not request.output():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        box.program.cancel(request)
+        server.result("ping")
+    samples = samples_of(path)
+    counted = {key: value for key, value in samples.items() if key[0].startswith("code_sandbox_commands") and value}
+    assert counted == {
+        **{of("code_sandbox_commands_total", outcome=outcome): 1 for outcome in ("exited", "signaled", "timed_out")},
+        **{of("code_sandbox_commands_not_run_total", reason=reason): 1 for reason in ("refused", "failed", "cancelled")}}
+    assert samples[of("code_sandbox_command_seconds_count")] == 3
+    assert 0.1 <= samples[of("code_sandbox_command_seconds_sum")] < PATIENCE
+    assert total(samples, "code_sandbox_runs_total") == total(samples, "code_sandbox_calls_not_run_total") == 0
 
 
 def test_its_reader_always_finds_a_complete_file(start, tmp_path):

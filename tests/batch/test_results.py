@@ -51,7 +51,7 @@ def test_a_call_without_an_id_has_the_number_of_its_line(run):
 
 BAD_LINES = [
     (b"{", "not valid JSON"), (b"1", "not a JSON object"), (b"\xff", "not valid JSON"),
-    (b'{"code": ""}', '"language" is missing'), (b'{"language": "ruby", "code": ""}', 'not "ruby"'),
+    (b'{"code": ""}', '"language" is missing'), (b'{"language": "cobol", "code": ""}', 'not "cobol"'),
     (b'{"language": "python"}', '"code" is missing'), (b'{"language": "python", "cod": ""}', 'no argument "cod"'),
     (b'{"language": "python", "code": "", "session": "new"}', 'no argument "session"'),
     (b'{"language": "python", "code": "", "timeout_seconds": 31}', '"timeout_seconds"'),

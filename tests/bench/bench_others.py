@@ -28,6 +28,8 @@ import tempfile
 import time
 from typing import NamedTuple
 
+from bench import bare
+
 SANDBOX_RUNTIME = "@anthropic-ai/sandbox-runtime@0.0.83"
 SANDBOX_RUNTIME_NEEDS = ("bwrap", "socat", "rg")
 INSTALL_SECONDS_MAX = TRY_SECONDS_MAX = 120
@@ -49,13 +51,15 @@ class Absent(Exception):
 
 
 class Other:
-    """One of them, as a function from code to seconds."""
+    """One of them, as a function from code to seconds: of one, or of so many, so many at a time."""
 
     def __init__(self, argv, place, environment=None):
         self.argv, self.place, self.environment = argv, place, environment
 
-    def seconds(self, code):
+    def seconds(self, code, times=1, at_a_time=1):
         (self.place.directory / self.place.name).write_text(code)
+        if times > 1:
+            return bare.run([str(it) for it in self.argv], self.environment or os.environ, times, at_a_time) / 1e9
         begin = time.perf_counter()
         try:
             subprocess.run(self.argv, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -1,7 +1,8 @@
 """Calls a second and their price, with a template and without: bench_template.py BUILD [JSON-FILE [SVG-FILE]]
 
 In each round in turn: bare interpreters in the image, without any jail (tests/bench/bare.py); a server with
-prewarmed sandboxes; a server whose sandboxes are forks of a template. So many calls at once as AT_ONCE says, for
+prewarmed sandboxes; a server whose sandboxes are forks of a template; bubblewrap and nsjail, where they are installed
+(tests/bench/bench_others.py). So many calls at once as AT_ONCE says, for
 `print(1)` and for an import of numpy and pandas, which both servers preload. Then how long a single call takes to a
 sandbox that waits, and what a sandbox that waits
 has of its own: Private_Clean and Private_Dirty of its interpreter. The SVG-FILE is a picture of it (picture.py). BENCH_ROUNDS=N takes N rounds (5). Not by root.
@@ -12,6 +13,7 @@ import os
 import pathlib
 import statistics
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -21,6 +23,7 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", 5))
 AT_ONCE = (1, 2, 8)
 LATENCY_CALLS = 40
 IMAGE = "python"
+COMMAND = ["/usr/bin/python3", "-u"]
 PROGRAMS = {"print(1)": ("print(1)", 200, ()),
             "numpy, pandas": ("import numpy, pandas; print(1)", 10, ("--preload", "numpy,pandas"))}
 
@@ -35,7 +38,13 @@ def waiting_kilobytes(server):
     return statistics.median(private_kilobytes(program) for program in server.wait_ready().values())
 
 
-def measure(bare, servers, code, times):
+def find_others(code, directory):
+    """{name: function from code, times and how many at once to seconds}"""
+    place = bench_others.Place(tree_of(IMAGE), COMMAND, "main.py", pathlib.Path(directory))
+    return bench_others.find(bench_others.QUICK, place, None, None, code)[0]
+
+
+def measure(bare, servers, others, code, times):
     """By a client that costs as little as one can."""
     rows = {}
     for server in servers.values():
@@ -47,10 +56,11 @@ def measure(bare, servers, code, times):
             for name, server in servers.items():
                 server.ready()
                 took[name] = server.seconds(code, times, at_once)
+            took |= {name: seconds(code, times, at_once) for name, seconds in others.items()}
             rounds.append(took)
         rows[at_once] = {f"{name}_rate": statistics.median(times / took[name] for took in rounds) for name in rounds[0]}
         rows[at_once].update({f"{name}_ratio": statistics.median(took["bare"] / took[name] for took in rounds)
-                              for name in servers})
+                              for name in (*servers, *others)})
     return rows
 
 
@@ -67,12 +77,14 @@ def latencies(servers, code):
 
 
 def main():
-    bare = Bare(tree_of(IMAGE), ["/usr/bin/python3", "-u"], "main.py")
+    bare = Bare(tree_of(IMAGE), COMMAND, "main.py")
     found = {"rounds": ROUNDS, "calls": {}, "ms": {}, "waiting_kb": {}}
     print(f"calls a second, and multiples of bare interpreters; medians of {ROUNDS} rounds:")
     for name, (code, times, options) in PROGRAMS.items():
         callers = {"pool": Calls("run_python_code", 2, "--template", "off", *options), "template": Calls("run_python_code", 2, *options)}
-        rows = found["calls"][name] = measure(bare, callers, code, times)
+        with tempfile.TemporaryDirectory() as directory:
+            others = find_others(code, directory)
+            rows = found["calls"][name] = measure(bare, callers, others, code, times)
         for caller in callers.values():
             caller.server.stop()
         servers = {"pool": WarmServer(*options), "template": TemplateServer(*options)}
@@ -80,7 +92,8 @@ def main():
             server.prime()
         for at_once, row in rows.items():
             print(f"  {name:14} {at_once} at once: bare {row['bare_rate']:6.1f}, pool {row['pool_rate']:6.1f} "
-                  f"({row['pool_ratio']:.2f}), template {row['template_rate']:6.1f} ({row['template_ratio']:.2f})", flush=True)
+                  f"({row['pool_ratio']:.2f}), template {row['template_rate']:6.1f} ({row['template_ratio']:.2f})" +
+                  "".join(f", {other} {row[f'{other}_rate']:.1f} ({row[f'{other}_ratio']:.2f})" for other in others), flush=True)
         taken = found["ms"][name] = latencies(servers, code)
         print(f"  {name:14} a call to one that waits: pool {taken['pool']:.2f} ms, template {taken['template']:.2f} ms, "
               f"{taken['template'] / taken['pool']:.2f} times")
@@ -98,7 +111,7 @@ def main():
 
 if __name__ == "__main__":
     os.environ["CODE_SANDBOX_BUILD"] = sys.argv[1]
-    from bench import picture
+    from bench import bench_others, picture
     from bench.bare import Bare
     from bench.bench_calls import Calls, tree_of
     from waiting import TemplateServer, WarmServer

@@ -17,7 +17,7 @@ NAMES_OF_WAYS = {
     "srt": "sandbox-runtime",
 }
 OURS = ("warm", "preload", "cold")
-NAMES_OF_SERVERS = {"template": "code-sandbox-mcp, forks", "pool": "code-sandbox-mcp, prewarmed", "bare": "bare interpreters"}
+NAMES_OF_SERVERS = {"template": "code-sandbox-mcp, forks", "pool": "code-sandbox-mcp, prewarmed", "bare": "bare interpreters", "bwrap": "bubblewrap", "nsjail": "nsjail"}
 STYLE = """
 text { font: 13px system-ui, sans-serif; fill: #717b85; }
 .head { font-weight: 600; }
@@ -65,8 +65,8 @@ def bars_of_forks(report):
     for what, rows in report["calls"].items():
         for at_once, row in rows.items():
             groups[f"{what}, {at_once} at once"] = [
-                (name, row.get(f"{way}_ratio", 1), f"{row[f'{way}_rate']:.0f} a second", way != "bare")
-                for way, name in NAMES_OF_SERVERS.items()]
+                (name, row.get(f"{way}_ratio", 1), f"{row[f'{way}_rate']:.0f} a second", way in ("template", "pool"))
+                for way, name in NAMES_OF_SERVERS.items() if f"{way}_rate" in row]
     return groups
 
 

@@ -6,7 +6,7 @@ import re
 
 SESSIONS = json.loads((pathlib.Path(__file__).parent / "sessions.json").read_text("utf-8"))
 # Said with a handle of a session of another language.
-WRONG_LANGUAGE = {"code": "1", "error": True, "contains": ["is a session of"]}
+WRONG_LANGUAGE = {"code": "1", "error": True, "contains": ["on which this session runs, has no "]}
 
 
 def arguments_of(step, handle):

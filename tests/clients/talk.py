@@ -11,6 +11,7 @@ import functools
 import inspect
 import json
 import os
+import re
 import sys
 import time
 
@@ -131,6 +132,46 @@ async def check_sessions(client):
     assert before == [json_of(tool) for tool in items(await client.list_tools(), "tools")]
 
 
+async def check_methods(client):
+    """Those of docs/programs.md, as a library sends what it does not know."""
+    from mcp import types
+    from pydantic import ConfigDict
+
+    class Method(types.Request):
+        method: str
+        params: dict
+
+    class Answer(types.Result):
+        model_config = ConfigDict(extra="allow")
+
+    async def ask(name, **params):
+        request = Method(method=f"code-sandbox/{name}", params=params)
+        answer = await getattr(client, "session", client).send_request(request, Answer)
+        return answer.model_dump(by_alias=True, mode="json")
+
+    async def error_of(name, **params):
+        try:
+            await ask(name, **params)
+        except Exception as error:  # McpError or MCPError
+            return error.error
+        raise AssertionError("that was meant to be an error")
+
+    opened = await ask("open")
+    assert "python" in opened["languages"] and re.fullmatch(r"s-\w+", opened["session"]), opened
+    session = {"session": opened["session"]}
+    await ask("write", path="d/in.csv", text="1,2\n3,é\n", **session)
+    done = await ask("exec", shell="wc -l <d/in.csv; cat; exit 3", stdin="in", **session)
+    assert (done["outcome"], done["exit_code"], done["stdout"]) == ("exited", 3, "2\nin"), done
+    cell = await ask("cell", language="python", code="x = open('d/in.csv').read()\nlen(x)", **session)
+    assert cell["structuredContent"]["stdout"] == "8" and cell["structuredContent"]["value_bytes"] == 1, cell
+    assert base64.b64decode((await ask("read", path="d/in.csv", **session))["base64"]).decode() == "1,2\n3,é\n"
+    assert [entry["name"] for entry in (await ask("list", path="d", **session))["entries"]] == ["in.csv"]
+    assert (await error_of("read", path="none", **session)).data["id"] == "no_such_file"
+    assert (await error_of("exec", argv=[], **session)).code == -32602
+    await ask("close", **session)
+    assert (await error_of("stat", path="d", **session)).data["id"] == "lost"
+
+
 async def check_many_at_once(client):
     squares = await asyncio.gather(*(
         call(client, "run_javascript_code", f"console.log({number} ** 2)") if number % 2
@@ -197,6 +238,7 @@ async def main():
         await check_returned(client)
         if not options:
             await check_sessions(client)
+            await check_methods(client)
         await check_many_at_once(client)
         times = await ask_during_a_run(
             client, "progress_handler" if name == "fastmcp" else "progress_callback", not options)

@@ -160,6 +160,60 @@ def test_agents_give_snippets_a_copy_of_the_project_and_get_a_patch(
     assert notes.read_text() == "north\nsouth\n"
 
 
+# A project whose test fails, and what a model does about it: with three languages in one session.
+PROJECT = {
+    "totals.py": "def total(rows):\n    return sum(row['amount'] for row in rows[1:])\n",
+    "rows.json": '[{"amount": 12.5}, {"amount": 30}]\n',
+    "test_totals.py": "import json, unittest\nfrom totals import total\n\n\nclass Totals(unittest.TestCase):\n"
+                      "    def test_all_rows_count(self):\n        self.assertEqual(total(json.load(open('rows.json'))), 42.5)\n"}
+RUN_TESTS = "python3 -B -m unittest 2>&1 | tail -n 1"
+PATCH_URI = re.compile(r"(sandbox://files/\d+/changes\.patch)")
+CHANGED = "--- a/totals.py\n+++ b/totals.py\n"
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_agents_work_on_a_project_with_three_languages_in_one_session(agent_of, work, person, server_path, name):
+    """Read, test, edit, test again, one patch; the folder stays as it was."""
+    for file, text in PROJECT.items():
+        (person.project / file).write_text(text)
+    server = person.home / "server"  # the agents differ in where the options of a server go
+    images = " ".join(f"--{language}-image agent" for language in ("bash", "javascript", "python"))
+    server.write_text(f'#!/bin/sh\nexec {server_path} {images} --mount "{person.project}:overlay" --mount-under "{person.project.parent}" "$@"\n')
+    server.chmod(0o755)
+    agent, add = agent_of(name)
+    add(SERVER_NAME, server)
+
+    def say(language, code):
+        """Goes on with the session of the last call, if there is one."""
+        def call(results):
+            handles = [found for result in results for found in re.findall(r"\[session (s-\w+)[: ]", "\n".join(texts_of(result)))]
+            return Call(agent.tool.format(f"run_{language}_code"), {"code": code, "session": handles[-1] if handles else "new"})
+        return call
+
+    def read_patch(results):
+        found = [uri for result in results for uri in PATCH_URI.findall("\n".join(texts_of(result)))]
+        return agent.reading(found[-1] if found else "none")
+
+    steps = [say("bash", f"cd '{person.project}'; export ROWS=rows.json; ls; {RUN_TESTS}"),
+             say("javascript", f"process.chdir({str(person.project)!r}); const rows = JSON.parse(require('fs').readFileSync('rows.json')); console.log('rows', rows.length)"),
+             say("python", f"import os, pathlib; os.chdir({str(person.project)!r}); file = pathlib.Path('totals.py')\n"
+                           "print(file.write_text(file.read_text().replace('rows[1:]', 'rows')), 'characters')"),
+             say("javascript", "rows.push({amount: 1}); require('fs').writeFileSync('added.json', JSON.stringify(rows)); console.log('rows', rows.length)"),
+             say("bash", f"cat $ROWS; {RUN_TESTS}")]
+    model = ScriptedModel(agent.api, [*agent.first_turns, *steps, read_patch])
+    done = work(name, model)
+    assert done.returncode == 0, done.stderr + done.stdout
+    first, counted, edited, added, last, patch = model.results[len(agent.first_turns):]
+    assert "totals.py" in agent.output(first) and "FAILED (failures=1)" in agent.output(first), first
+    assert [agent.output(result).splitlines()[0] for result in (counted, edited, added)] == ["rows 2", "63 characters", "rows 3"]
+    assert PROJECT["rows.json"].strip() in agent.output(last) and "OK" in agent.output(last), last
+    assert {path.name: path.read_text() for path in person.project.glob("[!.]*")} == PROJECT
+    text = agent.resource(patch)
+    assert CHANGED in text and "+++ b/added.json" in text, text
+    subprocess.run(["git", "apply", "-"], input=text if text.endswith("\n") else text + "\n", text=True, cwd=person.project, check=True)
+    assert "rows)" in (person.project / "totals.py").read_text() and (person.project / "added.json").exists()
+
+
 def test_codex_says_when_the_server_is_not_there(agent_of, work):
     agent, add = agent_of("codex")
     add(SERVER_NAME, ABSENT)

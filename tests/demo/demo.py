@@ -89,7 +89,7 @@ def check_host(path):
     """The tier of sandboxes here. Ends the program where there are none."""
     answer = subprocess.run([path, "doctor", "--json"], stdout=subprocess.PIPE, check=False).stdout
     host = json.loads(answer)
-    if not host["ok"]:
+    if host["tier"] is None:  # it is not "ok" either as long as there are no images
         print(f"This host lets no sandboxes be made: {host['cause']}.", file=sys.stderr)
         if host["remedy"]:
             print(f"Remedy: {host['remedy']}", file=sys.stderr)

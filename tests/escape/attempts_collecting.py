@@ -139,9 +139,16 @@ ATTEMPTS = {
     "a copy that is an option": Planted(
         'write("-rf", b"", os.O_WRONLY | os.O_CREAT)', copies_are(lambda copies: "-rf" in copies), ("plain names of copies",)),
     "a repository with programs of its own": Planted("""
+        os.makedirs("bare/objects")
+        os.makedirs("bare/refs")
+        write("bare/HEAD", b"ref: refs/heads/main\\n", os.O_WRONLY | os.O_CREAT)
+        write("bare/config", b"[core]\\n\\tfsmonitor = touch /tmp/pwned\\n", os.O_WRONLY | os.O_CREAT)
+        """, copies_are(lambda copies: "bare/HEAD" in copies), ("plain names of copies",)),
+    "a repository's own directory": Planted("""
         os.mkdir(".git")
         write(".git/config", b"[core]\\n\\tfsmonitor = touch /tmp/pwned\\n", os.O_WRONLY | os.O_CREAT)
-        """, copies_are(lambda copies: ".git/config" in copies), ("plain names of copies",)),
+        """, copies_are(lambda copies: ".git/config" in copies),
+        no_twin="its files are not listed, so its name is never copied"),
     "a start file of the shell": Planted(
         'write(".envrc", b"true", os.O_WRONLY | os.O_CREAT)', copies_are(lambda copies: ".envrc" in copies),
         ("plain names of copies",)),

@@ -45,7 +45,10 @@ SIGNALS = {
 }
 
 POWERS = {
-    "limits": Shared('__import__("resource").prlimit(HOST["target"], 3, (1 << 20, 1 << 20))', (ADDITIONS,)),
+    "limits": Shared("""
+        import resource
+        resource.prlimit(HOST["target"], 3, (1 << 20, 1 << 20))
+        """, (ADDITIONS,)),
     "processors": Shared('os.sched_setaffinity(HOST["target"], os.sched_getaffinity(0))', (ADDITIONS,)),
     "the scheduler": Shared('os.sched_setscheduler(HOST["target"], os.SCHED_BATCH, os.sched_param(0))', (ADDITIONS,)),
     "the priority": Shared('os.setpriority(os.PRIO_PROCESS, HOST["target"], 19)', (ADDITIONS,)),

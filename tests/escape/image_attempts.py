@@ -114,9 +114,9 @@ class Image:
         shutil.rmtree(directory)
         directory.mkdir()
 
-    def say(self, library, name, twin=False, environment=None):
+    def say(self, library, attempt, twin=False, environment=None, known=None):
         self.clear(self.tree / "work")
-        code = snippet_of(GUARDED[name], self.bait.known(), twin)
+        code = snippet_of(attempt, {**self.bait.known(), **(known or {})}, twin)
         command = [sys.executable, image_jail.__file__, library, self.kind, self.tree]
         done = subprocess.run(command, input=code, text=True, capture_output=True, check=False,
                               timeout=SECONDS_MAX, env={**self.bait.environment(), **(environment or {})},

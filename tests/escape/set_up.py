@@ -178,6 +178,7 @@ HARMLESS = (
     Harmless(ALL, ("close",), (), "what stays open is closed by the program's execve, or by the end"),
     Harmless(ALL, ("read", "recvmsg", "write", "sendfile", "sendmsg", "wait4", "futex", "poll", "epoll_wait"),
              ("EINTR",), "they are made again"),
+    Harmless(("program",), ("getppid", "kill", "sched_yield"), (), "a fork looks again until init has adopted it"),
     Harmless(("init",), ("poll",), (), "the program lives already; init looks again"),
     Harmless(("init",), ("wait4",), ("EPERM",), "its first look, which finds nothing to reap"),
     Harmless(("maker",), ("poll", "read", "wait4"), (), "it looks again, for requests and for what has ended"),
@@ -209,6 +210,8 @@ ENDS_THE_SERVER = ("epoll_wait", "read")
 FOUND_OUT_ONCE = ("faccessat2",)
 # Of these there are as many as events come one by one: a run may do with one less.
 AS_EVENTS_COME = ("epoll_wait", "epoll_ctl", "recvfrom")
+# The watches over the disk and over memory fork when the program has begun, or just before.
+OF_WATCHES = (("server", "clone"), ("server", "wait4"))
 
 
 def is_harmless(call, error):

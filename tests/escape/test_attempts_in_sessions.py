@@ -1,4 +1,4 @@
-"""Every attempt again, each in a session of its own: the walls of a session are those of a run.
+"""Every attempt again, each in a session of its own, by a cell and by a command: the walls of a session are those of a run.
 
 All but two: a session has three descriptors more, and its processor time is limited by the call, so
 that no limit of a process's whole life can hold it.
@@ -12,6 +12,7 @@ from attempt import snippet_of
 from registry import ATTEMPTS
 from served import Jail
 
+from support.extension import StdioProgram
 from support.mcp_client import RECORD
 from support.sample import sample_of
 
@@ -28,13 +29,26 @@ class Session(Jail):
         if result["isError"]:
             return "no sandbox"
         record = result["_meta"][RECORD]
-        assert record["outcome"] == "exited" and record["session"]["id"].startswith("py-"), result
+        assert record["outcome"] == "exited" and record["session"]["id"].startswith("s-"), result
         return result["content"][0]["text"]
 
 
-@pytest.fixture(scope="module")
-def session(bait, server_path):
-    jail = Session(bait, server_path, "--sessions", "2")
+class Command(Jail):
+    """As a Jail, but by a command of a program, beside another."""
+
+    def say(self, attempt, twin=False):
+        opened = StdioProgram(self.server).open(processes="run")
+        opened.call("write", path="attempt.py", text=snippet_of(attempt, self.bait.known(), twin))
+        opened.start("exec", argv=["sleep", "60"])
+        done = opened.exec("python3", "attempt.py")
+        opened.close()
+        assert done["outcome"] == "exited" and not done["stderr"], done
+        return done["stdout"].rstrip("\n")
+
+
+@pytest.fixture(scope="module", params=[Session, Command])
+def session(request, bait, server_path):
+    jail = request.param(bait, server_path, "--sessions", "2")
     with jail.server:
         yield jail
 
@@ -47,10 +61,12 @@ def some_attempts():
 
 @pytest.mark.parametrize("name", some_attempts())
 def test_attempt_is_denied_in_a_session(session, name):
+    """In a cell of it, and in a command."""
     attempt = ATTEMPTS[name]
     assert session.say(attempt) in attempt.denials(root=os.geteuid() == 0)
 
 
+@pytest.mark.parametrize("session", [Session], indirect=True)
 def test_a_session_has_three_descriptors_more(session):
     """Those of its runner, which also keeps copies of the standard streams."""
     code = """

@@ -8,6 +8,7 @@ from registry import ATTEMPTS
 from served import Jail
 
 from support import refusing
+from support.altered import ROOT
 from support.mcp_client import RECORD
 from support.sample import in_gate, sample_of
 
@@ -33,22 +34,43 @@ HOLES = {
     },
     "L": {**OF_MACHINE, **{name: "done" for name in (*NAMES_OF_HOST, *NOT_DONE)}},
 }
+# What the gap of each attempt says.
+GAPS = {
+    "the system's name": "It sees the host name",
+    "a pidfd of a process of the host": "which process numbers are in use",
+    "more bytes than the disk limit": "exceed the disk limit", "more files than the limit": "exceed the disk limit",
+    "run a program in /dev/shm": "`/dev/shm` is an ordinary directory: files in it can be executed",
+    "map a program in /dev/shm": "`/dev/shm` is an ordinary directory: files in it can be executed",
+    "inotify instances without end": "limits of inotify apply",
+    "the times of a device of the host": "The devices are its own",
+    **dict.fromkeys(NAMES_OF_HOST, "whether any file of the host exists"),
+}
 # Other walls answer otherwise.
 REFUSALS = {"P": (), "C": ("EPERM", "EACCES"), "L": ("EPERM", "EACCES", "ENOSYS")}
 
 
-@pytest.fixture(scope="module", params=["P", "C", "C without Landlock", "L"])
+@pytest.fixture(scope="module", params=["P", *refusing.HOSTS_WITHOUT_NAMESPACES])
 def jail(request, bait, server_path):
     tier = request.param[0]
     if refusing.lacks_user_of(tier):
         pytest.skip(refusing.lacks_user_of(tier))
-    host = refusing.HOSTS_OF_TIERS[tier] if request.param == tier else refusing.DOCKER_WITHOUT_LANDLOCK
+    host = {**refusing.HOSTS_OF_TIERS, **refusing.HOSTS_WITHOUT_NAMESPACES}[request.param]
     jail = Jail(bait, server_path, "--weaker", tier, before=host)
     jail.tier = tier
     with jail.server:
         # The first call makes a directory of links to the image, which takes long on a busy machine.
         jail.server.answer(jail.server.start_call("run_python_code", "print(1)"), 300)
         yield jail
+
+
+def test_each_gap_is_in_the_documents():
+    text = " ".join((ROOT / "docs" / "tiers.md").read_text().partition("## Gaps of tiers C and L")[2].split())
+    shared, _, rest = text.partition("**Tier C.**")
+    of_c, _, of_l = rest.partition("**Tier L.**")
+    for name in HOLES["C"]:
+        assert GAPS[name] in shared + of_c, name
+    for name in set(HOLES["L"]) - set(NOT_DONE):
+        assert GAPS[name] in shared + of_l, name
 
 
 def some_attempts():

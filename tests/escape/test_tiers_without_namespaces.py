@@ -61,13 +61,12 @@ class SharedJail(Jail):
         self.server.stop()
 
 
-@pytest.fixture(scope="module", params=["C", "C without Landlock", "L"])
+@pytest.fixture(scope="module", params=refusing.HOSTS_WITHOUT_NAMESPACES)
 def shared(request, bait, server_path, script):
     tier = request.param[0]
     if refusing.lacks_user_of(tier):
         pytest.skip(refusing.lacks_user_of(tier))
-    before = None if request.param == tier else refusing.DOCKER_WITHOUT_LANDLOCK
-    jail = SharedJail(bait, server_path, tier, before)
+    jail = SharedJail(bait, server_path, tier, refusing.HOSTS_WITHOUT_NAMESPACES[request.param])
     jail.script = script
     yield jail
     jail.stop()

@@ -43,4 +43,4 @@ def altered(tmp_path_factory):
 def test_without_walls(image_trees, altered, kind, name):
     altered.change(changes_for(kind, name))
     library = altered.make(LIBRARY)
-    assert image_trees[kind].say(library, name, twin=True, environment=altered.without()) in through(GUARDED[name])
+    assert image_trees[kind].say(library, GUARDED[name], twin=True, environment=altered.without()) in through(GUARDED[name])

@@ -5,6 +5,7 @@ As an ordinary user only, and only on processes and files put there for it.
 
 import os
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -14,6 +15,7 @@ from served import IMAGE
 from test_tiers_without_namespaces import IN_IMAGE, SharedJail
 
 from support.altered import Altered
+from support.refusing import HOSTS_WITHOUT_NAMESPACES
 
 pytestmark = [pytest.mark.thorough, pytest.mark.skipif(os.geteuid() == 0, reason="tier L is not for root")]
 GUARDED = {name: attempt for table in (SIGNALS, POWERS, EVERYONE, FILES, OBJECTS) for name, attempt in table.items()
@@ -29,14 +31,15 @@ class Jails:
         self.walls, self.jail = None, None
         self.target = subprocess.Popen(["sleep", "600"])
 
-    def without(self, walls):
-        if self.walls != walls:
+    def without(self, walls, host="L"):
+        if self.walls != (walls, host):
             self.close()
             self.altered.change(walls)
             self.altered.make()
-            self.jail = SharedJail(self.bait, self.altered.program, "L", environment=self.altered.environment())
+            self.jail = SharedJail(self.bait, self.altered.program, "L", HOSTS_WITHOUT_NAMESPACES[host],
+                                   environment=self.altered.environment())
             self.jail.targets["run"] = self.target.pid
-            self.walls = walls
+            self.walls = (walls, host)
         return self.jail
 
     def close(self):
@@ -70,6 +73,24 @@ def test_without_its_walls(jails, bait, script, name):
     attempt = GUARDED[name]
     try:
         assert jails.without(attempt.walls).attempt(attempt, twin=True, script=script) == attempt.through
+    finally:
+        restore(bait)
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_signals_without_the_filter_where_landlock_does_not_guard_them(jails, name):
+    jail = jails.without((ADDITIONS,), "L on Linux 6.2")
+    assert jail.attempt(SIGNALS[name]) == ("done" if SIGNALS[name].walls else "sent")
+    if not SIGNALS[name].walls:
+        assert jails.target.wait(10) == -signal.SIGTERM
+        jails.target = subprocess.Popen(["sleep", "600"])
+        jail.targets["run"] = jails.target.pid
+
+
+def test_an_older_landlock_lets_files_be_truncated(jails, bait):
+    """So tier L does without those before version 3."""
+    try:
+        assert jails.without(("landlock_truncate",)).attempt(FILES["truncating"], twin=True) == "done"
     finally:
         restore(bait)
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 
 from support import mcp_client
 from support.false_worker import FalseWorker, environment_of
+from support.folder import give_to_snippets
 from support.nats import PATIENCE
 from support.sample import sample_of
 from support.sandbox import descendants_of, stop_process
@@ -253,6 +256,48 @@ def test_what_workers_cannot_do_is_refused(command, options, words, tmp_path):
     program = ("--language", "bash", "-") if command == "run" else ()
     done = mcp_client.run_program(command, "--workers", "nats://127.0.0.1:1", *options, *program)
     assert done.returncode == 2 and words in done.stderr.decode()
+
+
+WARNING = {"rules": [{"id": "no-ctypes", "match": {"import": ["ctypes"]}, "severity": "warn", "message": "No ctypes."}]}
+SAID = "line 1 imports ctypes (rule no-ctypes): No ctypes."
+
+
+def test_findings_of_rules_come_back(serve, broker, start_worker, tmp_path):
+    (tmp_path / "rules.json").write_text(json.dumps(WARNING))
+    (tmp_path / "it.py").write_text("import ctypes\nprint(1)\n")
+    start_worker("--policy", str(tmp_path / "rules.json"))
+    answer = serve(*SLIM).call("run_python_code", "import ctypes\nprint(1)")
+    assert answer["content"][-1]["text"] == "Policy: " + SAID
+    assert [finding["rule"] for finding in answer["_meta"]["code-sandbox/result"]["policy"]["findings"]] == ["no-ctypes"]
+    done = run_file(broker, tmp_path / "it.py")
+    assert done.stdout == b"1\n" and SAID in done.stderr.decode() and done.returncode == 0
+
+
+def test_patches_come_back_if_there_is_room(serve, start_worker, tmp_path):
+    folders = [pathlib.Path.home() / f"patched-{os.getpid()}-{name}" for name in "ab"]
+    for folder in folders:
+        folder.mkdir()
+        give_to_snippets(folder)
+    try:
+        start_worker(*(word for folder in folders for word in ("--mount", f"{folder}:overlay")))
+        server = serve(*SLIM, "--files-dir", str(tmp_path))
+        write = f"""
+import random
+for folder in {list(map(str, folders))}:
+    open(folder + "/new.txt", "w").write("".join("%070d\\n" % random.randrange(10 ** 70) for _ in range(LINES)))"""
+        small = server.call("run_python_code", write.replace("LINES", "1"))["_meta"]["code-sandbox/result"]["changes"]
+        assert small["fault"] is None and "+++ b/new.txt" in pathlib.Path(small["patch"]["path"]).read_text()
+        patch = server.result("resources/read", {"uri": small["patch"]["uri"]})["contents"][0]["text"]
+        assert patch == pathlib.Path(small["patch"]["path"]).read_text()
+        large = server.call("run_python_code", write.replace("LINES", "90_000"))
+        changes = large["_meta"]["code-sandbox/result"]["changes"]
+        assert changes["fault"] is None and changes["patch"]["bytes"] > 6_000_000
+        (other,) = changes["others"]
+        assert "too long for the answer of a worker" in other["fault"] and other["patch"] is None
+        assert any("b is lost: the patch of 6" in block.get("text", "") for block in large["content"])
+    finally:
+        for folder in folders:
+            shutil.rmtree(folder)
 
 
 def test_a_bad_result_of_a_worker_loses_its_call(serve, start_worker, client):

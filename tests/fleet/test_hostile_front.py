@@ -116,7 +116,7 @@ def test_answers_go_nowhere_but_to_the_front_end_of_the_subject(pool, target):
 
 
 CALLS = [b"", b"{", b"null", b"[]", b"1", b'""', b"{}", b"\xff\xfe", b"\0", b"[" * 100_000, b'{"a":' * 100_000, b'{"language":"python"}',
-         b'{"language":"python","code":1}', b'{"language":"ruby","code":""}', b'{"language":"python","code":"print(1)","session":"new"}',
+         b'{"language":"python","code":1}', b'{"language":"cobol","code":""}', b'{"language":"python","code":"print(1)","session":"new"}',
          b'{"language":"python","code":"print(1)","carry":1}', b'{"language":"python","code":"print(1)","carry":[]}',
          b'{"language":"python","code":"print(1)","carry":{"stdin":"!"}}', b'{"language":"python","code":"print(1)","carry":{"arguments":{}}}',
          b'{"language":"python","code":"print(1)","carry":{"arguments":[1]}}', b'{"language":"python","code":"print(1)","carry":{"files":1}}',

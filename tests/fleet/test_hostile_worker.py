@@ -49,10 +49,10 @@ def results(good):
     yield from ({}, [], None, 1, "", {"run": None}, {"run": []}, {"run": {}}, {"error": None}, {"error": {}}, {"error": {"message": 1}},
                 {"error": "x"}, {"outcome": "exited", "exit_code": 0, "stdout": "forged", "stderr": ""}, {"outcome": 1, "stdout": {"deep": [1]}},
                 {**good, "error": {"id": "policy", "message": "x"}})
-    for member in run:
+    for member in run.keys() - {"folders_lost"}:  # which older workers do not send
         yield {"run": {key: value for key, value in run.items() if key != member}}
         for wrong in (None, [], {}, "x", -1, INT64 + 1, 1e999, True):
-            if wrong != run[member] and not (member == "network" and wrong is None):
+            if wrong != run[member] and not (member == "network" and wrong is None) and not isinstance(wrong, bool) & isinstance(run[member], bool):
                 yield changed(good, **{member: wrong})
     for member in (key for key, value in run.items() if isinstance(value, int) and not isinstance(value, bool)):
         yield changed(good, **{member: INT64})
@@ -148,6 +148,45 @@ def test_a_good_result_of_any_worker_is_taken(pool):
     assert [result.get("stdout") for result in batch.results] == ["1\n", "1\n", "1\n", None]
     last = batch.results[3]
     assert last["error"]["id"] is None and "outcome" not in last and "\x1b" not in last["error"]["message"]
+
+
+REPORT = {"files": [{"path": "a\x1b[2Jb", "status": "M", "added": 1, "removed": 0, "binary": False, "version": "v"}], "more_files": 0, "left_out": [],
+          "more_left_out": 0, "patch_bytes": 3}
+FINDING = {"rule": "r\x1b", "line": 1, "column": 1, "severity": "warn", "kind": "name", "what": "os.x\n", "message": "No.\x1b[2J"}
+
+
+def told_by_workers():
+    """(what a worker tells of its folders and rules, what the record then has: folder, folders lost, findings, unchecked)."""
+    good = {"folder": "/a", "report": REPORT, "patch": "YWJj"}
+    yield {"changes": [good], "check": {"findings": [FINDING], "unchecked": None, "ns": 5}}, ("/a", 0, 1, None)
+    yield {"changes": [{"folder": "/a", "failure": "x\x1b"}], "folders_lost": 2}, ("/a", 2, None, None)
+    for bad in (5, {}, {"folder": "a", "failure": ""}, {"folder": "/a"}, {**good, "patch": "YWI="}, {**good, "patch": "!"}, {**good, "patch": None},
+                {**good, "report": {**REPORT, "patch_bytes": 2 ** 60}}, {**good, "report": {**REPORT, "files": [1]}}, {**good, "folder": "/a\0b"},
+                {**good, "report": {**REPORT, "more_files": -1}}, {"folder": "/a", "failure": "x" * 5000}):
+        yield {"changes": [bad, good]}, ("/a", 1, None, None)
+        yield {"changes": [bad]}, (None, 1, None, None)
+    for bad in (5, {}, "x", [[]] * 20):
+        yield {"changes": bad}, (None, 20 if isinstance(bad, list) else 1, None, None)
+    yield {"changes": [good] * 20}, ("/a", 12, None, None)
+    for bad in (5, [], {}, {"findings": [FINDING] * 65, "unchecked": None, "ns": 1}, {"findings": [{**FINDING, "severity": "allow"}], "unchecked": None, "ns": 1},
+                {"findings": [{**FINDING, "line": -1}], "unchecked": None, "ns": 1}, {"findings": [], "unchecked": 1, "ns": 1}, {"findings": [], "unchecked": None, "ns": -1}, {"findings": [], "unchecked": None, "ns": INT64},
+                {"findings": [{**FINDING, "message": "x" * 5000}], "unchecked": None, "ns": 1}, {"findings": [{**FINDING, "kind": "none"}], "unchecked": None, "ns": 1}):
+        yield {"check": bad}, (None, None, 0, "what the worker said of the rules is not understood")
+
+
+def test_what_a_worker_tells_of_folders_and_rules_is_checked(pool):
+    worker = pool.start_worker()
+    good = true_result(pool, worker)
+    rows = list(told_by_workers())
+    batch = start_knowing(pool, worker, "--ordered")
+    play(pool, FalseWorker(pool.client("worker"), environment_of(worker)),
+         [[b"part 0 1 " + json.dumps(changed(good, **told)).encode()] for told, _ in rows], batch)
+    assert batch.end() == 0
+    for (told, (folder, lost, findings, unchecked)), result in zip(rows, batch.results[1:], strict=True):
+        changes, policy = result["changes"], result["policy"]
+        assert (changes and changes["folder"], changes and changes["lost_folders"]) == (folder, lost), told
+        assert (policy and len(policy["findings"]), policy and policy["unchecked"]) == (findings, unchecked), told
+        assert policy is None or 0 <= policy["ms"] < 4_000_000, told
 
 
 def test_only_the_worker_that_has_a_call_is_heard(pool):

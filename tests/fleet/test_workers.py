@@ -38,6 +38,18 @@ def test_results_are_those_of_this_machine(run, start_worker):
         assert json.dumps(ours) == json.dumps(theirs)
 
 
+def test_there_may_be_many_languages(run, start_worker, tmp_path, monkeypatch):
+    folder = tmp_path / "code-sandbox-mcp" / "languages"
+    folder.mkdir(parents=True)
+    for name in "abcdefghij":
+        members = {"name": name, "title": name, "image": "bash", "file": "main", "run": ["bash", "main"], "hello": "echo\n", "prints": "\n"}
+        (folder / f"{name}.json").write_text(json.dumps(members))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    start_worker()
+    status, results, _ = run([line_of("echo 1", "a"), line_of("echo 2", "j")])
+    assert status == 0 and sorted(result["stdout"] for result in results) == ["1\n", "2\n"]
+
+
 def test_every_call_of_two_front_ends_has_its_result(start, start_worker):
     for _ in range(2):
         start_worker("--parallel", "4")
@@ -195,7 +207,10 @@ def test_without_a_broker_calls_are_refused(run, broker):
     broker.kill()
     status, results, batch = run([line_of("print(1)")])
     assert status == 1 and batch.seconds < 10
-    assert results[0]["error"]["id"] == "refused" and "connecting to the broker at nats://127.0.0.1" in results[0]["error"]["message"]
+    assert results[0]["error"]["id"] == "refused"
+    message = results[0]["error"]["message"]
+    assert "connecting to the broker at nats://127.0.0.1" in message
+    assert message.endswith(": No server available for connection; check the address, and that the broker runs there")
 
 
 @pytest.mark.parametrize("options, words", [

@@ -7,6 +7,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
+#include <sys/random.h>
 
 static void unlink_run(struct run *run)
 {
@@ -50,6 +51,8 @@ static void end_run(struct run *run)
     OWNED(run_result_release) struct run_result result = make_result(run);
     bool has_failed = run->length > 0 && run->code[0] == FAKE_FAILED;
     struct run_observer observer = run->observer;
+    if (run->session != NULL)
+        fake_calls_end(run->session, true);
     observer.output(observer.data, OUTPUT_STDOUT, run->code, run->length);
     observer.output(observer.data, OUTPUT_STDERR, run->code, run->length / 2);
     observer.done(observer.data, has_failed ? -EIO : 0, has_failed ? NULL : &result, &fault);
@@ -67,8 +70,20 @@ void fake_launcher_end_runs(struct launcher *launcher)
         end_run(launcher->engine->first);
 }
 
+/* The first handle is the same for each input: its letters are "abcdef". */
+static unsigned char last_random;
+
+ssize_t getrandom(void *bytes, size_t length, unsigned flags)
+{
+    (void)flags;
+    for (size_t i = 0; i < length; i++)
+        ((unsigned char *)bytes)[i] = last_random++;
+    return (ssize_t)length;
+}
+
 struct launcher launcher_of(struct loop *loop, const struct settings *settings)
 {
+    last_random = 0;
     return (struct launcher){.loop = loop, .settings = settings};
 }
 
@@ -160,23 +175,43 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
     return 0;
 }
 
-int launcher_open_session(struct launcher *launcher, const struct language *language,
-                          const struct session_observer *observer, struct session **ret_session,
+int launcher_choose_image(const struct settings *settings, const char *name, const char **ret_image,
+                          const struct language **ret_language, struct fault *fault)
+{
+    (void)settings;
+    if (name != NULL && name[0] == FAKE_REFUSED)
+        return fault_set(fault, ENOENT, "refused: %m");
+    *ret_language = languages[0];
+    *ret_image = languages[0]->image;
+    return 0;
+}
+
+int launcher_open_session(struct launcher *launcher, const struct session_wish *wish,
+                          const struct session_observer *observer, struct live_session *ret_live,
                           struct fault *fault)
 {
     (void)fault;
-    FUZZ_CHECK(language->session != NULL && observer->ended != NULL);
+    FUZZ_CHECK(wish->language->session != NULL && observer->ended != NULL);
     make_engine(launcher);
     struct session *session = calloc(1, sizeof(*session));
     FUZZ_CHECK(session != NULL);
-    *session = (struct session){launcher->engine->sessions, launcher};
+    *session = (struct session){
+        .next = launcher->engine->sessions, .launcher = launcher, .observer = *observer};
+    if (wish->calls != NULL) {
+        session->calls_observer = wish->calls->observer;
+        session->functions = call_functions_copy(wish->calls->functions);
+        FUZZ_CHECK(session->functions != NULL);
+    }
     launcher->engine->sessions = session;
-    *ret_session = session;
+    *ret_live = (struct live_session){.session = session,
+                                      .languages = {wish->language},
+                                      .language_count = 1,
+                                      .has_calls = wish->calls != NULL};
     return 0;
 }
 
 /* A cell is a run that the session knows of. */
-int launcher_continue(struct launcher *launcher, struct session *session,
+int launcher_continue(struct launcher *launcher, struct live_session *live,
                       const struct snippet *snippet, const struct run_observer *observer,
                       struct cell **ret_cell, struct fault *fault)
 {
@@ -185,9 +220,28 @@ int launcher_continue(struct launcher *launcher, struct session *session,
     if (r < 0)
         return r;
     FUZZ_CHECK(launched.run != NULL);
-    launched.run->session = session;
+    launched.run->session = live->session;
     *ret_cell = (struct cell *)launched.run;
+    fake_calls_begin(live->session, snippet);
     return 0;
+}
+
+int session_look(struct session *session, const struct run_observer *observer,
+                 struct cell **ret_cell, struct fault *fault)
+{
+    const struct snippet nothing = {.language = languages[0], .code = ""};
+    struct live_session live = {.session = session};
+    return launcher_continue(session->launcher, &live, &nothing, observer, ret_cell, fault);
+}
+
+bool launcher_has_program(const struct live_session *live, const char *program)
+{
+    return live->session != NULL && program[0] != '\0';
+}
+
+bool launcher_may_continue(const struct live_session *live, const struct language *language)
+{
+    return language == live->languages[0];
 }
 
 void session_folders_read(struct session *session)
@@ -197,7 +251,8 @@ void session_folders_read(struct session *session)
 
 bool cell_is_queued(const struct cell *cell)
 {
-    return ((const struct run *)cell)->length % 2 == 0;
+    const struct run *run = (const struct run *)cell;
+    return (run->session == NULL || run->session->calls == NULL) && run->length % 2 == 0;
 }
 
 void cell_cancel(struct cell *cell)
@@ -205,9 +260,39 @@ void cell_cancel(struct cell *cell)
     free_run((struct run *)cell);
 }
 
+/* Of a session that is gone. */
+static void refuse_run(struct run *run)
+{
+    const struct run_observer observer = run->observer;
+    const struct fault fault = {.text = "its session has ended"};
+    free_run(run);
+    observer.done(observer.data, -ESRCH, NULL, &fault);
+}
+
+void session_stop(struct session *session)
+{
+    struct engine *engine = session->launcher->engine;
+    const struct run_result result = {.outcome = OUTCOME_CANCELLED};
+    fake_calls_end(session, true);
+    session->observer.ended(session->observer.data, 0, &result, NULL);
+    for (struct run *run = engine->first; run != NULL;) {
+        bool is_meant = run->session == session;
+        struct run *next = run->next;
+        if (is_meant)
+            refuse_run(run);
+        run = is_meant ? engine->first : next;
+    }
+    fake_commands_lose(session);
+    fake_files_lose(session);
+    session_end(session);
+}
+
 void session_end(struct session *session)
 {
     struct engine *engine = session->launcher->engine;
+    fake_commands_forget(session);
+    fake_files_forget(session);
+    fake_calls_end(session, false);
     for (struct run *run = engine->first, *next; run != NULL; run = next) {
         next = run->next;
         if (run->session == session)
@@ -217,6 +302,7 @@ void session_end(struct session *session)
     while (*place != session)
         place = &(*place)->next;
     *place = session->next;
+    call_functions_free(session->functions);
     free(session);
 }
 
@@ -244,4 +330,12 @@ struct run_limits run_limits_default(void)
         .output_kept = RUN_OUTPUT_KEPT_DEFAULT,
         .output_total = RUN_OUTPUT_TOTAL_DEFAULT,
     };
+}
+
+size_t session_checkpoints(const struct session *session, unsigned lane,
+                           uint32_t ret_cells[SESSION_CHECKPOINTS_MAX])
+{
+    (void)session;
+    ret_cells[0] = 1;
+    return lane == 0 ? 1 : 0;
 }

@@ -7,6 +7,7 @@
 #define TESTS_FUZZ_FAKE_LAUNCHER_H
 
 #include "interpreter/launcher.h"
+#include "sandbox/call_functions.h"
 #include "sandbox/jail/parcel.h"
 
 #define FAKE_REFUSED 'r' /* launcher_start() fails */
@@ -21,6 +22,12 @@ struct engine {
 struct session {
     struct session *next;
     struct launcher *launcher;
+    struct session_observer observer;
+    struct session_command *commands; /* owned */
+    struct session_file *files;       /* owned */
+    struct calls_observer calls_observer; /* empty: it has no functions */
+    struct call_functions *functions;     /* owned; NULL: likewise */
+    struct session_call *calls;           /* owned */
 };
 
 struct run {
@@ -40,5 +47,15 @@ struct run {
 
 /* Ends every run, the newest first: for a launcher that has no loop. */
 void fake_launcher_end_runs(struct launcher *launcher);
+
+/* Of fake-commands.c: ends those of a session as lost, or without a word. */
+void fake_commands_lose(struct session *session);
+void fake_commands_forget(struct session *session);
+/* Of fake-calls.c: a cell with that code and those functions begins; all calls of the session end. */
+void fake_calls_begin(struct session *session, const struct snippet *snippet);
+void fake_calls_end(struct session *session, bool tells);
+/* Of fake-files.c, the same. */
+void fake_files_lose(struct session *session);
+void fake_files_forget(struct session *session);
 
 #endif

@@ -3,6 +3,8 @@
  * files lead nowhere else, and sizes are those of the files.
  */
 #include "interpreter/base/bounds.h"
+#include "interpreter/folders/carried_changes.h"
+#include "interpreter/rules/findings_text.h"
 #include "interpreter/workers/carried_result.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
@@ -29,12 +31,42 @@ static void check_capture(const struct capture *capture)
     FUZZ_CHECK(capture->head.length + capture->tail.length + capture->cut == capture->total);
 }
 
+static void check_patches(const struct folder_patches *patches)
+{
+    FUZZ_CHECK(patches->count <= FOLDERS_MAX);
+    for (size_t i = 0; i < patches->count; i++) {
+        const struct folder_patch *patch = &patches->list[i];
+        struct stat about;
+        FUZZ_CHECK(patch->folder[0] == '/');
+        if (patch->failure != NULL)
+            fuzz_check_plain(patch->failure, false);
+        FUZZ_CHECK((patch->changes.patch_fd >= 0) == (patch->changes.patch_bytes > 0));
+        if (patch->changes.patch_fd >= 0)
+            FUZZ_CHECK(fstat(patch->changes.patch_fd, &about) == 0 &&
+                       (uint64_t)about.st_size == patch->changes.patch_bytes);
+    }
+}
+
+/* With what those who tell of folders and rules make of it. */
 static void write_result(const struct run_result *result, size_t room, struct buffer *text)
 {
+    OWNED(folder_patches_release)
+    struct folder_patches patches = {.lost = result->folders.lost};
+    struct findings *findings = calloc(1, sizeof(*findings));
+    struct carried_result carried = {.result = result, .patches = &patches, .wants_files = true};
     struct json_writer *writer = NULL;
+    if (result->told_changes.length > 0)
+        carried_changes_read(&result->told_changes, &patches);
+    check_patches(&patches);
+    patches.lost = patches.lost <= FOLDERS_MAX ? patches.lost : FOLDERS_MAX;
+    if (result->told_findings.length > 0 &&
+        findings_text_read_carried(&result->told_findings, findings, &carried.check_ns) == 0)
+        carried.findings = findings;
     FUZZ_CHECK(json_writer_open(text, &writer) == 0);
-    carried_result_write(writer, result, room);
+    carried_result_write(writer, &carried, room);
     FUZZ_CHECK(json_writer_close(writer) == 0);
+    findings_release(findings);
+    free(findings);
 }
 
 static void check_same(const struct run_result *result)

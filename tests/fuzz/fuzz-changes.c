@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static const struct folder folder = {.path = (char *)"/home/me/project"};
+static const char folder[] = "/home/me/project";
 
 static void check_member(const struct folder_patches *patches)
 {
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fault fault = {0};
     OWNED(folder_patches_release) struct folder_patches patches = {.count = 1};
-    patches.list[0] = (struct folder_patch){.folder = &folder, .changes = CHANGES_NONE};
+    patches.list[0] = (struct folder_patch){.folder = folder, .changes = CHANGES_NONE};
     int r = changes_read((const char *)data, size, &patches.list[0].changes, &fault);
     fuzz_check_fault(r, &fault);
     if (r < 0)

@@ -77,10 +77,10 @@ static void take_notification(void *data, const struct rpc_message *message)
         rpc_answer_is_for(peer->owed[i], 0, id);
 }
 
-static void take_line(void *data, const char *line, size_t length)
+static void take_line(void *data, struct buffer *line)
 {
     struct peer *peer = data;
-    peer->sent += wire_check_line(line, length);
+    peer->sent += wire_check_line(line->data, line->length);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -127,12 +127,11 @@ struct caller {
     bool was_refused;
 };
 
-static void take_line(void *data, const char *line, size_t length)
+static void take_line(void *data, struct buffer *line)
 {
     struct caller *client = data;
-    FUZZ_CHECK(wire_check_line(line, length) == 1);
-    struct buffer text = {.data = (char *)line, .length = length};
-    OWNED(json_release) struct json *json = fuzz_parse(&text);
+    FUZZ_CHECK(wire_check_line(line->data, line->length) == 1);
+    OWNED(json_release) struct json *json = fuzz_parse(line);
     const struct json_value *result = json_member(json_root(json), "result");
     const struct json_value *is_error = json_member(result, "isError");
     FUZZ_CHECK(result == NULL || is_error != NULL);
@@ -240,7 +239,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool launches = code == NULL || code->length == 0 || code->text[0] != FAKE_REFUSED;
     FUZZ_CHECK(!launches || is_running == is_allowed(arguments));
     fake_launcher_end_runs(&client.context.launcher);
-    FUZZ_CHECK(client.lines == 1 && client.context.calls == NULL);
+    FUZZ_CHECK(client.lines == 1 && client.context.requests.first == NULL);
     launcher_release(&client.context.launcher);
     session_table_release(&client.context.sessions);
     return 0;

@@ -50,7 +50,10 @@ size_t wire_check_line(const char *line, size_t length)
     OWNED(json_release) struct json *json = fuzz_parse(&text);
     const struct json_value *root = json_root(json);
     if (json_member(root, "method") != NULL) {
-        FUZZ_CHECK(root->count == 3 && json_is(json_member(root, "jsonrpc"), "2.0"));
+        bool is_request = json_is(json_member(root, "method"), "code-sandbox/call");
+        FUZZ_CHECK((json_member(root, "id") != NULL) == is_request);
+        FUZZ_CHECK(root->count == (is_request ? 4 : 3) &&
+                   json_is(json_member(root, "jsonrpc"), "2.0"));
         FUZZ_CHECK(json_member(root, "params") != NULL);
         return 0;
     }

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from support import mcp_schema
+from support.extension import CAPABILITY
 from support.http_server import BOTH, JSON, InBackground, Posts, events_of, sleepers_of, wait_until
 from support.mcp_client import STATELESS_META
 
@@ -39,7 +40,8 @@ def test_a_session_runs_programs(server, version):
 def test_capabilities_promise_no_notices_that_nobody_gets(server):
     status, _, body = Posts(server).post({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}})
-    assert status == 200 and json.loads(body)["result"]["capabilities"] == {"tools": {}, "resources": {}}
+    assert status == 200 and json.loads(body)["result"]["capabilities"] == {
+        "tools": {}, "resources": {}, **CAPABILITY}
 
 
 def test_requests_without_a_session_are_told_what_they_need(server):

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from support import mcp_schema
+from support.extension import HttpProgram, Refused, send
 from support.http_server import BOTH, Posts
 from support.mcp_client import STATELESS_META
 
@@ -69,7 +70,7 @@ def test_a_session_is_its_clients_alone(one, two):
 
 
 def test_what_is_told_of_ended_sessions_is_their_clients_alone(one, two):
-    handle = session_of(one.call("1", "new"))
+    handle = session_of(one.call("import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()", "new"))
     one.call("import os; os._exit(1)", handle)
     assert "it ended" in text_of(one.call("1", handle))
     answer = text_of(two.call("1", handle))
@@ -149,3 +150,69 @@ def test_requests_of_a_client_are_not_ended_by_another(one, two):
     """Ids of requests are each client's own."""
     two.posts.post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
     assert text_of(one.call("print(1)")).startswith("1")
+
+
+@pytest.fixture
+def programs(server):
+    return [HttpProgram(server, token=TOKENS[name]) for name in ("one", "two")]
+
+
+def id_of(call, *arguments, **params):
+    with pytest.raises(Refused) as caught:
+        call(*arguments, **params)
+    return caught.value.id
+
+
+METHODS = {
+    "exec": {"argv": ["true"]}, "cell": {"language": "python", "code": "1"}, "read": {"path": "secret"},
+    "write": {"path": "secret", "text": "x"}, "list": {"path": "."}, "stat": {"path": "secret"}, "mkdir": {"path": "d"},
+    "move": {"from": "secret", "to": "d"}, "remove": {"path": "secret"}, "changes": {}, "connect": {"port": 8000},
+    "stdin": {"command": 1000, "data": "x"}, "kill": {"command": 1000}, "close": {},
+}
+
+
+def test_methods_find_no_session_of_another_client(programs):
+    one, two = programs
+    box = one.open()
+    box.call("write", path="secret", text="kept")
+    for method, params in METHODS.items():
+        assert id_of(two.call, method, session=box.id, **params) == "no_session", method
+    assert box.shell("cat secret; ls")["stdout"] == "keptsecret\n"
+
+
+def test_a_command_of_another_client_is_not_reached(programs):
+    """Its id is each client's own, and so is a session."""
+    one, two = programs
+    box, other = one.open(processes="run"), two.open(processes="run")
+    command = box.start("exec", request_id=7, argv=["cat"], stdin_open=True, stream=True)
+    send(box, command, b"mine")
+    assert id_of(other.call, "stdin", command=7, data="forged") == "no_command"
+    assert id_of(other.call, "kill", command=7) == "no_command"
+    two.cancel(command)
+    assert other.exec("true")["exit_code"] == 0
+    box.call("stdin", command=7, data="!", eof=True)
+    assert command.result()["exit_code"] == 0 and b"".join(command.output()) == b"mine!"
+    assert not [message for message in two.notifications() if message["method"].endswith("/output")]
+
+
+def test_a_program_displaces_its_own_sessions_only(programs):
+    one, two = programs
+    boxes = [one.open(), one.open()]
+    assert id_of(two.open) == "busy"
+    assert one.open().opened["displaced"] == boxes[0].id and boxes[1].exec("true")["exit_code"] == 0
+
+
+def test_changes_and_files_of_another_client_are_no_resources(start, tmp_path):
+    path, folder = tmp_path / "tokens", tmp_path / "folder"
+    path.write_text("".join(f"{name} {token}\n" for name, token in TOKENS.items()))
+    path.chmod(0o600)
+    folder.mkdir()
+    server = start("--http-token-file", str(path), "--mount", f"{folder}:overlay@/over", "--sessions", "2")
+    one, two = (HttpProgram(server, token=TOKENS[name]) for name in ("one", "two"))
+    box = one.open()
+    box.shell("echo secret > /over/a.txt")
+    uri = box.call("changes")["changes"]["patch"]["uri"]
+    assert "secret" in one.request("resources/read", uri=uri)["contents"][0]["text"]
+    _, _, body = two.posts.post(two.posts.message("resources/read", uri=uri))
+    assert "secret" not in body.decode() and "error" in json.loads(body)
+    assert two.open().call("changes")["changes"]["files"] == []

@@ -16,13 +16,14 @@ FETCH_SECONDS_MAX = 120
 class Store:
     """An image store of its own."""
 
-    def __init__(self, program, directory):
+    def __init__(self, program, directory, tier="F"):
         self.program = program
         self.directory = directory
+        self.tier = {} if tier == "F" else {"CODE_SANDBOX_IMAGE_TIER": tier}
         self.images = directory / "code-sandbox-mcp" / "images"
 
     def environment(self, **changes):
-        return {**os.environ, "XDG_DATA_HOME": str(self.directory), **changes}
+        return {**os.environ, "XDG_DATA_HOME": str(self.directory), **self.tier, **changes}
 
     def start(self, *arguments, signals=heed_signals, **options):
         """The program, running; `signals` is called in its process before it begins."""
@@ -92,10 +93,28 @@ def machine_architecture():
 
 
 @pytest.fixture
-def store(image_program, tmp_path):
+def store(image_program, tmp_path, unpacking_tier):
     directory = tmp_path / "data"
     directory.mkdir()
-    return Store(image_program, directory)
+    return Store(image_program, directory, unpacking_tier)
+
+
+@pytest.fixture
+def unpacking_tier(request):
+    """Of the jails of a store."""
+    tier = getattr(request, "param", "F")
+    if tier != "F" and refusing.lacks_user_of(tier):
+        pytest.skip(refusing.lacks_user_of(tier))
+    return tier
+
+
+def pytest_generate_tests(metafunc):
+    """Hostile bytes are unpacked in all tiers."""
+    if "unpacking_tier" in metafunc.fixturenames and "test_hostile" in metafunc.module.__name__:
+        tiers = ["F", pytest.param("C", marks=pytest.mark.thorough), pytest.param("L", marks=pytest.mark.thorough)]
+        if "archives" in metafunc.module.__name__:
+            tiers[2] = "L"
+        metafunc.parametrize("unpacking_tier", tiers, indirect=True)
 
 
 @pytest.fixture

@@ -407,7 +407,7 @@ def test_what_is_there_is_not_replaced_by_another(layered):
 
 @pytest.mark.parametrize("arguments, word", in_gate([
     ([], "name the image"), (["base"], "--pip"), (["base", "--pip"], "--pip"), (["base", "--what"], "--what"),
-    (["base", "--pip", "-e."], "-e."), (["base", "other", "--run", "true"], "other"),
+    (["base", "--pip", "-e."], "-e."), (["base", "other"], "--pip other"),
     (["base", "--as", "../x", "--run", "true"], "image name"),
 ], 3))
 def test_wrong_usage_is_told(layered, arguments, word):

@@ -62,7 +62,7 @@ def before(layered):
     return images.record_of(layered.images / "base"), layered.ids()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="RLIMIT_NPROC does not hold root")
+@pytest.mark.skipif(os.geteuid() == 0, reason="no limit of processes holds root")
 def test_processes_have_a_limit(layered, before):
     said = attempt(layered, """
 count, error = 0, 0

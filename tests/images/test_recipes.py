@@ -14,7 +14,7 @@ from support.images import layers_of, user_images
 RUN_SECONDS_MAX = 120
 FETCH_SECONDS_MAX = 500  # generous: a busy machine, a slow mirror
 PYTHON_MEGABYTES_MAX = 750
-NAMES = ["python", "python-slim", "node", "bash"]
+NAMES = ["agent", "python", "python-slim", "node", "bash"]
 
 
 @pytest.fixture(params=NAMES)

@@ -12,7 +12,7 @@ from support.sandbox import descendants_of, left_after
 pytestmark = pytest.mark.thorough
 
 INIT = "sandbox/jail/child/init.c"
-BEGIN = "    do {\n        if (reap_children(jail, &status) && "
+BEGIN = "    do {\n        lane = reap_children(jail, &status);\n"
 AGAIN = """    for (int i = 0; i < 8; i++) {
         poll(NULL, 0, 700);
         report_kind(jail->plan, REPORT_READY);

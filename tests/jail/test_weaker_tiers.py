@@ -74,6 +74,14 @@ def test_doctor_names_the_tier_and_its_walls(sandbox):
     assert ("chroot" in allowed["walls"]) is (TIER == "C")
 
 
+def test_a_new_user_is_told_of_missing_images_alone(sandbox, tmp_path):
+    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path / "none/yet"), "SANDBOX_WEAKER": TIER}
+    done = subprocess.run([*HOST, sandbox.server, "doctor", "--json"], text=True, check=False, capture_output=True, env=environment)
+    report = json.loads(done.stdout)
+    assert report["tier"] == TIER and {entry["error_id"] for entry in report["languages"]} == {"image_missing"}
+    assert "cannot make the directory" not in done.stdout
+
+
 @pytest.mark.parametrize("options, words", [
     (("--network", "on"), "cannot have a network in tier"), (("--allow-host", "example.org"), "cannot have a network in tier"),
     (("--mount", "FOLDER"), "cannot have folders in tier"), (("--workdir", "FOLDER"), "without --mount or --workdir")])
@@ -98,19 +106,43 @@ def test_files_and_signals_reach_the_program(weaker, tmp_path):
             assert (process.returncode, out) == (1, f"handled {number:d}\n".encode())
 
 
-def test_landlock_is_required_where_no_user_of_its_own_keeps_a_snippet_in(sandbox):
-    before = [*HOST[:-1], "docker-without-landlock"]
-    if TIER == "C":
-        out, _ = Sandbox(sandbox.server, before=before).start("--weaker", TIER).communicate("print(1)", timeout=300)
-        record = json.loads(out)
-        assert (record["isolation"], record["stdout"]) == ("chroot+uid+seccomp", "1\n")
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 5, 6])
+def test_landlock_is_required_where_no_user_of_its_own_keeps_a_snippet_in(sandbox, version):
+    """The first version only refuses to move files, and the second lets them be truncated."""
+    before = [*refusing.behind(f"landlock-{version}" if version else "no-landlock"), *HOST]
+    report = json.loads(subprocess.run([*before, sandbox.server, "doctor", "--json", "--weaker", TIER], text=True, check=False,
+                                       capture_output=True).stdout)
+    out, _ = Sandbox(sandbox.server, before=before).start("--weaker", TIER).communicate("print(1)", timeout=300)
+    record = json.loads(out)
+    if TIER == "L" and version < 3:
+        assert report["weaker"] is None and record["error"]
+        told = subprocess.run([*before, sandbox.server, "doctor"], text=True, check=False, capture_output=True).stdout
+        assert "none of --weaker: tier L needs Landlock, version 3 or later (Linux 6.2)" in told
         return
-    done = subprocess.run([*before, sandbox.server, "doctor", "--json", "--weaker", TIER], text=True, check=False,
-                          capture_output=True)
-    assert done.returncode == 1 and json.loads(done.stdout)["weaker"] is None
-    process = Sandbox(sandbox.server, before=before).start("--weaker", TIER)
-    process.communicate("print(1)", timeout=300)
-    assert process.returncode == 125
+    used = version if version > 1 else 0
+    walls = ISOLATION[TIER].removesuffix("+landlock") + ("" if used == 0 else "+landlock" if used == 6 else f"+landlock-{used}")
+    assert (record["isolation"], record["stdout"], report["landlock"]) == (walls, "1\n", used)
+
+
+@pytest.mark.skipif(TIER == "C", reason="tier L is not for root")  # in C a user of its own keeps signals in
+@pytest.mark.parametrize("version", [3, 6])
+def test_signals_stay_in_its_own_group_where_landlock_does_not_guard_them(sandbox, version):
+    from support.mcp_client import Server
+    first, *rest = [*refusing.behind(f"landlock-{version}"), *HOST, sandbox.server]
+    code = """
+import os, signal, subprocess
+child = subprocess.Popen(["sleep", "600"])
+try:
+    child.kill()
+except PermissionError:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.kill(0, signal.SIGTERM)
+print(-child.wait())
+"""
+    with Server(*rest, "--weaker", TIER, program=first) as server:
+        told = server.initialize()["instructions"]
+        assert server.call("run_python_code", code)["content"][0]["text"] == ("15" if version < 6 else "9")
+    assert ("kill(0, ...)" in told) is (version < 6)
 
 
 def test_the_other_tier_is_for_others(sandbox):
@@ -142,6 +174,30 @@ def test_sessions_go_on(weaker):
             assert text.split() == ["6", "7"]
 
 
+@pytest.mark.parametrize("tier", dict.fromkeys(["P", TIER]))
+@pytest.mark.parametrize("first", ["python", "bash"])
+def test_languages_share_a_session(weaker, tier, first):
+    from support.mcp_client import Server
+    from support.sessions import Session
+    program, *rest = [*refusing.HOSTS_OF_TIERS[tier], weaker.server]
+    with Server(*rest, "--weaker", tier, "--bash-image", "python", "--env", "python:A=1", "--env", "bash:A=2", program=program) as server:
+        server.initialize()
+        session = Session(server, language=first)
+        assert session.first.record["tier"] == tier
+
+        def say(language, code, **more):
+            session.language = language
+            return session.call(code, **more)
+        assert say("python", "import os, subprocess\nx = 6\nopen('f', 'w').write('7'); os.environ['A']").text == "'1'"
+        assert say("bash", "cat f; echo $A >f; mkdir d; cd d; export G=8").text == "7"
+        assert say("python", "print(x, open('f').read().strip(), open(os.path.expanduser('~/made'), 'w').write(''))").text == "6 2 0"
+        assert say("bash", "echo $G; ls ~; sleep 60", timeout_seconds=0.5).text.split()[:2] == ["8", "made"]
+        assert say("python", "subprocess.run(['sleep', '60'])", timeout_seconds=0.5).record["outcome"] == "timed_out"
+        assert say("python", "x").text == "6" and say("bash", "basename $PWD; cat", stdin="in").text.split() == ["d", "in"]
+        lost = say("python", "os._exit(3)")
+        assert "it ended with the interpreter of Python: exit code: 3" in lost.note
+
+
 @pytest.mark.skipif(TIER == "C", reason="tier L is not for root")
 def test_input_files_of_a_session_stay_in_it(weaker, tmp_path):
     """Although init, which writes them, has the root of the host."""
@@ -159,6 +215,23 @@ def test_input_files_of_a_session_stay_in_it(weaker, tmp_path):
         again = call("print(open('plain/x').read())", session=session, files=[{"name": "plain/x", "text": "new"}])
     assert kept.read_text() == "precious" and sorted(path.name for path in tmp_path.iterdir()) == ["kept"]
     assert again["content"][0]["text"] == "new", again
+
+
+@pytest.mark.skipif(TIER == "C", reason="tier L is not for root")  # tests/images has those of C
+def test_images_are_unpacked_but_no_program_of_them_is_run(weaker, tmp_path):
+    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path), "SANDBOX_WEAKER": TIER}
+
+    def command(*arguments):
+        done = subprocess.run([*HOST, weaker.server, *arguments], text=True, check=False, capture_output=True, env=environment)
+        return done.returncode, done.stdout + done.stderr
+    assert command("fetch", "mine", "--from", f"{user_images() / 'python-slim' / 'rootfs'}/")[0] == 0
+    assert command("images", "verify", "mine")[0] == 0
+    own = {**environment, "CONTAINER_IMAGE": "mine", "CONTAINER_LANGUAGE": "python"}
+    assert weaker.print("print(1)", "--weaker", TIER, env=own) == "1"
+    for refused in (("fetch", "bash"), ("images", "add", "mine", "--pip", "polars"), ("images", "add", "mine", "--run", "true")):
+        status, said = command(*refused)
+        assert status == 1 and "expect it at /" in said and "--source registry" in said
+    assert sorted(path.name for path in (tmp_path / "code-sandbox-mcp" / "images").iterdir()) == ["mine"]
 
 
 def stored_image(tmp_path):

@@ -4,10 +4,12 @@ import errno
 import json
 import os
 import signal
+import time
 
 import pytest
 
 from support.broker import broker_of
+from support.extension import StdioProgram
 from support.mcp_client import RECORD
 from support.sandbox import stop_process
 
@@ -206,6 +208,37 @@ def test_session_tells_of_each_call(start_server):
     assert "b'12345'" in second["content"][0]["text"]
     assert record_of(second)["hosts"] == [{"host": "api.example.org", "port": 443, "streams": 0, "received": 5, "sent": 5}]
     assert record_of(third)["hosts"] == []
+
+
+FETCH = "import socket; s = socket.create_connection(('api.example.org', 443)); s.sendall(b'GET / HTTP/1.1\\r\\nHost: api.example.org\\r\\n\\r\\n'); s.recv(41)"
+FETCHED = [{"host": "api.example.org", "port": 443, "streams": 1, "received": 41, "sent": 41}]
+
+
+def test_commands_tell_what_was_asked_while_they_ran(start_server):
+    server = start_server("--warm", "0", *ALLOW)
+    box = StdioProgram(server).open()
+    refused = "import socket\ntry: socket.create_connection(('evil.example.com', 80))\nexcept OSError: pass"
+    assert box.exec("python3", "-c", FETCH)["network"]["hosts"] == FETCHED
+    assert box.exec("python3", "-c", refused)["network"]["refused"] == [{"host": "evil.example.com", "port": None, "reason": "not_listed"}]
+    assert box.exec("true")["network"] == {"mode": "allow", "complete": True, "dns": {"questions": 0, "received": 0, "sent": 0},
+                                           "hosts": [], "refused": []}
+    assert box.cell("1")["network"]["hosts"] == [], "that was asked by commands"
+
+
+def test_what_is_asked_counts_for_all_that_runs_meanwhile(start_server):
+    server = start_server("--warm", "0", *ALLOW)
+    box = StdioProgram(server).open()
+    beside = box.start("exec", shell="echo begun; cat", stdin_open=True, stream=True)
+    end = time.monotonic() + 30
+    while not beside.output():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert box.cell(FETCH)["network"]["hosts"] == FETCHED
+    assert box.exec("python3", "-c", FETCH)["network"]["hosts"] == FETCHED
+    assert box.cell("s.close()")["network"]["hosts"] == []
+    box.call("stdin", command=beside.id, eof=True)
+    both = {name: 2 * value for name, value in FETCHED[0].items() if name in ("streams", "received", "sent")}
+    assert beside.result()["network"]["hosts"] == [{**FETCHED[0], **both}]
 
 
 def test_report_that_comes_late_is_not_taken_for_the_next_one(start_server):

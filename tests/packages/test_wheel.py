@@ -34,6 +34,8 @@ def test_pip_installs_it(wheel, client, tmp_path):
     assert_serves(client, programs / "code-sandbox-server")
     assert (programs.parent / "share" / "man" / "man1" / "code-sandbox-mcp.1").exists()
     run(programs / "code-sandbox-mcp", "fetch", "--help")  # of the image program
+    code = "from importlib import metadata; print(*(entry.value for entry in metadata.entry_points(group='inspect_ai')))"
+    assert run(programs / "python", "-c", code).stdout.strip() == "code_sandbox.adapters.inspect_ai"
     run(programs / "pip", "uninstall", "--yes", "code-sandbox-server")
     assert not [path for path in programs.parent.rglob("code-sandbox*")]
 

@@ -61,7 +61,7 @@ def test_of_several_ways_the_first_that_works_is_measured(place, tmp_path, monke
     put(tmp_path / "runc", "exit 0")
     monkeypatch.setenv("PATH", str(tmp_path))
     there, absent = find(["podman"], place, tmp_path)
-    assert absent == {} and there["podman"]("print(2)") > 0
+    assert absent == {} and there["podman"]("print(2)") > 0 and there["podman"]("print(2)", 4, 2) > 0
     assert (place.directory / place.name).read_text() == "print(2)"
 
 
@@ -82,7 +82,8 @@ def test_the_picture_has_a_bar_for_each_way_from_the_quickest_to_the_slowest():
     assert (warm / bare, cold / bare) == pytest.approx((0.3, 1.2), abs=0.01)
 
 
-FORKS = {"calls": {"print(1)": {2: {"bare_rate": 80, "pool_rate": 60, "pool_ratio": 0.75, "template_rate": 200, "template_ratio": 2.5}},
+FORKS = {"calls": {"print(1)": {2: {"bare_rate": 80, "pool_rate": 60, "pool_ratio": 0.75, "template_rate": 200, "template_ratio": 2.5,
+                                  "bwrap_rate": 60, "bwrap_ratio": 0.75}},
                    "numpy": {2: {"bare_rate": 2, "pool_rate": 3, "pool_ratio": 1.5, "template_rate": 40, "template_ratio": 20}}}}
 
 
@@ -91,7 +92,7 @@ def test_the_picture_of_forks_has_a_bar_for_each_server():
     texts = [text.text for text in drawn.iter(f"{SVG}text")]
     assert texts == [
         "print(1), 2 at once", "code-sandbox-mcp, forks", "2.50 (200 a second)", "code-sandbox-mcp, prewarmed", "0.75 (60 a second)",
-        "bare interpreters", "1.00 (80 a second)",
+        "bare interpreters", "1.00 (80 a second)", "bubblewrap", "0.75 (60 a second)",
         "numpy, 2 at once", "code-sandbox-mcp, forks", "20 (40 a second)", "code-sandbox-mcp, prewarmed", "1.50 (3 a second)",
         "bare interpreters", "1.00 (2 a second)"]
 

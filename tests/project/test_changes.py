@@ -34,9 +34,9 @@ const struct language language_awk = {
     .code_name = "main.awk",
     .argv = WORDS("gawk", "-f", "main.awk"),
     .probe = "BEGIN { print \"ok\" }",
+    .probe_prints = "ok\n",
     .session =
         &(const struct session_runner){
-            .prefix = "aw",
             .kept = "files",
             .kind = SESSION_FRESH,
             .program = "",
@@ -48,7 +48,7 @@ const struct language language_awk = {
     .silent_hint = "To see a value, print it: print value",
 };
 """
-TOOL = {"mcp/tools/meson.build": ("tool_names = []", "tool_names = ['date']")}
+TOOL = {"mcp/tools/meson.build": ("tool_names = ['code']", "tool_names = ['code', 'date']")}
 # A tool that runs no snippet.
 TOOL_FILE = """#include "mcp/tools/tool.h"
 
@@ -249,7 +249,7 @@ def test_a_language_is_its_file_and_a_word(changed, tmp_path):
 def test_all_that_lists_languages_has_that_one(changed):
     server = changed / "cli" / "code-sandbox-mcp"
     help_text = output_of(server, "run", "--help")
-    assert "--awk-image NAME" in help_text and "image for AWK (bash)" in help_text
+    assert "--awk-image NAME" in help_text and "image for AWK (bash, else agent)" in help_text
     assert "awk" in help_text.split("--language")[1].split("--json")[0]
     listed, = answers_of(server, {"method": "tools/list"})
     tool, = [tool for tool in listed["tools"] if tool["name"] == "run_awk_code"]
@@ -267,7 +267,7 @@ def test_a_language_has_sessions(changed):
     server = changed / "cli" / "code-sandbox-mcp"
     arguments = {"session": "new", "code": 'BEGIN { print 5 > "kept"; print 4 }'}
     result, = answers_of(server, {"method": "tools/call", "params": {"name": "run_awk_code", "arguments": arguments}})
-    assert result["content"][0]["text"] == "4" and re.search(r"\baw-\w+", json.dumps(result["content"]))
+    assert result["content"][0]["text"] == "4" and re.search(r"\bs-\w+", json.dumps(result["content"]))
 
 
 @AWK_NEEDED
@@ -279,7 +279,7 @@ def test_a_language_has_its_names_over_http(changed):
         answers = [post(address, {"language": name, "code": "BEGIN { print 6 }"}) for name in ("awk", "posix_awk", "gawk")]
         process.terminate()
     assert [answer["run_result"]["stdout"] for answer in answers[:2]] == ["6\n", "6\n"]
-    assert '"bash" or "awk" (or "posix_awk")' in json.dumps(answers[2]).replace('\\"', '"')
+    assert '"bash", "awk" (or "posix_awk")' in json.dumps(answers[2]).replace('\\"', '"')
 
 
 def post(address, body):

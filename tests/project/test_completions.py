@@ -128,7 +128,7 @@ def test_first_word_is_a_command(complete):
     (["run", "--language", ""], {"python", "javascript", "bash"}),
     (["doctor", "--profile", ""], {"apparmor", "docker", "kubernetes"}),
     (["fetch", "--source", ""], {"debian", "registry"}),
-    (["fetch", ""], {"python", "python-slim", "node", "bash"}),
+    (["fetch", ""], {"agent", "python", "python-slim", "node", "bash", "ruby", "php", "perl", "lua", "racket", "sql"}),
     (["setup", "py"], {"python", "python-slim"}),
     (["images", ""], {"list", "add", "history", "du", "verify", "remove", "prune"}),
     (["network", ""], {"check"}),

@@ -30,7 +30,8 @@ def options_in(page):
 
 def test_each_command_has_a_page(pages):
     names = program_help.read_commands(mcp_client.program_path())
-    assert {"serve", "setup", "run", "batch", "worker", "fetch", "images", "doctor", "network", "settings", "check"} == set(names)
+    assert {"serve", "setup", "run", "shell", "batch", "worker", "fetch", "images", "doctor", "languages", "network",
+            "settings", "check"} == set(names)
     for name in [*PAGE_OF.values(), "code-sandbox-mcp.json.5"]:
         assert (pages / name).exists(), name
 

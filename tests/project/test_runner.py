@@ -89,6 +89,25 @@ def test_a_runner_that_died_is_a_failure(tmp_path):
     assert str(stages.tally_of_report(tmp_path / "absent.xml", 3)) == "0 passed, 1 failed, 0 skipped"
 
 
+@pytest.mark.parametrize(("case", "name"), [
+    ('name="1 - is_read" classname="project.project:unit / buffer"', "tests/unit/test-buffer.c"),
+    ('name="1 - is_read" classname="project.buffer"', "tests/unit/test-buffer.c"),
+    ('name="project:corpus / json" classname="project"', "tests/fuzz/fuzz-json.c"),
+    ('name="json" classname="project"', "tests/fuzz/fuzz-json.c"),
+    ('name="1 - is_read" classname="project.project:unit / no-such-test"', "")])
+def test_a_unit_test_is_repeated_by_its_file(tmp_path, case, name):
+    report = tmp_path / "report.xml"
+    report.write_text(f"<testsuites><testsuite><testcase {case}><failure/></testcase></testsuite></testsuites>")
+    assert [failure.name for failure in stages.tally_of_report(report, 1, "unit").failures] == [name]
+
+
+@pytest.mark.parametrize("name", [name for name, stage in STAGES.items() if stage.run is stages.suite])
+def test_a_stage_has_the_parts_that_its_tests_have(name):
+    if STAGES[name].gate is not None:
+        texts = [path.read_text() for path in (TESTS / name).rglob("*.py")]
+        assert any("thorough" in text or "in_gate" in text for text in texts) is (STAGES[name].rest is not None)
+
+
 def test_a_tally_reads_what_it_wrote():
     assert str(Tally.parse("3 passed, 1 failed, 2 skipped\n")) == "3 passed, 1 failed, 2 skipped"
 
@@ -124,12 +143,12 @@ WALL = "tests/jail/test_walls.py::test_it"
 
 def test_what_passes_alone_is_flaky_and_no_failure(stages_of):
     summary = stages_of({"protocol": [Tally.failure("once", FAILED), Tally(passed=1)]})
-    assert str(summary.total) == "1 passed, 0 failed, 0 skipped" and summary.flaky == [FAILED]
+    assert str(summary.total) == "1 passed, 0 failed, 0 skipped" and list(summary.flaky) == [FAILED]
 
 
 def test_what_fails_again_is_a_failure(stages_of, capsys):
     summary = stages_of({"protocol": [Tally.failure("once", FAILED), Tally.failure("twice", FAILED)]})
-    assert str(summary.total) == "0 passed, 1 failed, 0 skipped" and summary.flaky == []
+    assert str(summary.total) == "0 passed, 1 failed, 0 skipped" and not summary.flaky
     summary.report()
     assert f"again: ONLY={FAILED} make test" in capsys.readouterr().out
 

@@ -86,10 +86,11 @@ def test_the_manual_has_a_row_for_every_setting_and_no_other():
     (["run", "--memory", "512", "x.py"], "--memory"),
     (["run", "--parallel", "2", "x.py"], "unknown option --parallel: `code-sandbox-mcp serve` takes it"),
     (["run", "--http", "8080", "x.py"], "unknown option --http: `code-sandbox-mcp serve` takes it"),
+    (["shell", "--workers", "nats://host"], "unknown option --workers: `code-sandbox-mcp serve` takes it"),
     (["setup", "--memory", "1G"], "unknown option --memory: `code-sandbox-mcp serve` takes it"),
     (["serve", "x"], "not expected"),
     (["run", "--json=1", "x.py"], "takes no value"),
-    (["run", "--language", "cobol", "x"], "python, javascript or bash"),
+    (["run", "--language", "cobol", "x"], "python, javascript, bash, ruby"),
     (["run", "-"], "--language"), (["run"], "--language"),
     (["doctor", "python"], "not expected"), (["docter"], "did you mean doctor"),
     (["doctor", "--memory", "1"], "--memory"),
@@ -174,7 +175,7 @@ def test_a_missing_image_program_is_told(tmp_path):
 def test_an_empty_store_tells_how_to_fill_it(tmp_path):
     environment = mcp_client.environment_of(XDG_DATA_HOME=str(tmp_path))
     done = run_program("images", env=environment)
-    assert done.returncode == 0 and b"fetch python node" in done.stdout
+    assert done.returncode == 0 and b"fetch agent" in done.stdout
     assert json.loads(run_program("images", "list", "--json", env=environment).stdout) == []
     done = run_program("images", "remove", "python", env=environment)
     assert done.returncode == 1 and b"python" in done.stderr
@@ -428,7 +429,7 @@ def test_run_tells_what_it_could_not_do(tmp_path):
     (tmp_path / "x.py").write_text("1")
     environment = mcp_client.environment_of(XDG_DATA_HOME=str(tmp_path))
     done = run_program("run", str(tmp_path / "x.py"), env=environment)
-    assert done.returncode == 125 and b"code-sandbox-mcp fetch python" in done.stderr
+    assert done.returncode == 125 and b"code-sandbox-mcp fetch agent" in done.stderr
     (tmp_path / "large.py").write_bytes(b"#" * (12 * 1024 * 1024 + 1))
     done = run_program("run", str(tmp_path / "large.py"))
     assert done.returncode == 125 and b"12 MiB" in done.stderr

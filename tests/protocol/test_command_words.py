@@ -130,7 +130,7 @@ def test_the_first_line_names_the_language(python_settings, tmp_path, line, way)
     assert (done.returncode, done.stdout) == (0, b"['a']\n"), done.stderr
 
 
-@pytest.mark.parametrize("code", ["print(1)", "#!/usr/bin/env ruby\nputs 1", "#!", "#!/bin/\n", "# !python3\n", "#!" + "x" * 500, ""])
+@pytest.mark.parametrize("code", ["print(1)", "#!/usr/bin/env cobol\nputs 1", "#!", "#!/bin/\n", "# !python3\n", "#!" + "x" * 500, ""])
 def test_without_a_language_that_is_known_it_asks_for_one(python_settings, code):
     done = run_program("run", "-", env=python_settings, input=code.encode())
     assert done.returncode == 2 and b"--language" in done.stderr and done.stdout == b""

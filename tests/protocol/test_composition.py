@@ -1,7 +1,6 @@
 """Every way to run code has every feature: each alone, and all at once.
 
-Tiers have their own tests (tests/jail/test_weaker_tiers.py), and so have workers (tests/fleet), and forks
-(tests/warm/test_template_features.py).
+Tiers have their own tests (tests/jail/test_weaker_tiers.py), and so have forks (tests/warm/test_template_features.py).
 """
 
 import http.server
@@ -10,16 +9,21 @@ import pathlib
 import shutil
 import tempfile
 import threading
+import time
 
 import pytest
 
 from support.altered import DEFAULT_PROFILE
 from support.batch import Batch, line_of
 from support.folder import give_to_snippets
+from support.calling import Caller, add
+from support.extension import HttpProgram, Refused, StdioProgram
 from support.http_server import HttpServer, Posts
 from support.mcp_client import RECORD, run_program
+from support.nats import Broker
 from support.sample import in_gate
 from support.sessions import Session, call
+from support.workers import Worker
 
 HOST = "there.example.org"
 
@@ -97,6 +101,9 @@ except OSError as error: print('mkdir', error.errno)
     "template": (lambda at: ["--template", "auto"], "print('template')", "template"),
 }
 ALONE_OF_SERVERS = ("preload", "template")
+# Init makes directories for the interpreter, behind the filter.
+REFUSED = {("second language", "profile"): "the profile of --seccomp-profile refuses a call that this needs",
+           ("functions, with Bash", "profile"): "the profile of --seccomp-profile refuses a call that this needs"}
 
 
 class Call:
@@ -104,6 +111,7 @@ class Call:
 
     session = None
     runs_alone = False
+    without = ()
 
     def __init__(self, start_python, *options):
         self.server = start_python(*options)
@@ -122,6 +130,117 @@ class InSession(Call):
     def __init__(self, start_python, *options):
         super().__init__(start_python, *options)
         self.session = Session(self.server, "1").id
+
+
+class InSecondLanguage(Call):
+    """The first call in Python of a session that another language has begun."""
+
+    def __init__(self, start_python, *options):
+        super().__init__(start_python, "--bash-image", "python-slim", *options)
+        self.session = Session(self.server, ":", language="bash").id
+
+
+class InRestored(InSession):
+    """A call that goes on from a checkpoint."""
+
+    def __init__(self, start_python, *options):
+        super().__init__(start_python, *options)
+        lost = call(self.server, "__import__('os')._exit(1)", self.session)
+        assert lost.session["restored_to"] == 1, lost.texts
+
+
+class BackInSession(InSession):
+    """One that goes back."""
+
+    def __init__(self, start_python, *options):
+        super().__init__(start_python, *options)
+        call(self.server, "x = 1", self.session)
+        self.session += "@1"
+
+
+class OfProgram(Call):
+    """A cell of a program, beside a command in its session."""
+
+    def __init__(self, start_python, *options):
+        super().__init__(start_python, *options)
+        self.opened = StdioProgram(self.server).open()
+        self.beside = self.opened.start("exec", argv=["sleep", "60"])
+
+    def run(self, code):
+        result = self.opened.call("cell", language="python", code=code)
+        texts = "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
+        return texts, result["_meta"][RECORD]
+
+
+class RestoredOfProgram(OfProgram):
+    def __init__(self, start_python, *options):
+        super().__init__(start_python, *options)
+        self.opened.call("cell", language="python", code="1")
+        lost = self.opened.call("cell", language="python", code="__import__('os')._exit(1)")
+        assert lost["structuredContent"]["session"]["restored_to"] == 1, lost
+
+
+class WithFunctions(Call):
+    """A cell that calls functions of its program, before and after what it does."""
+
+    def __init__(self, start_python, *options):
+        super().__init__(start_python, *options)
+        self.opened(StdioProgram(self.server))
+
+    def opened(self, program):
+        self.caller = Caller(program)
+
+    def run(self, code):
+        asks = "import tools\nif tools.add(20, b=22) != 42: raise ValueError('not that of the program')\n"
+        is_refused = "import ctypes" in code
+        return self.answer(code if is_refused else f"{asks}{code}\n{asks}", 0 if is_refused else 2)
+
+    def answer(self, code, count, **params):
+        """What a cell says that makes so many calls."""
+        before = answered = len(self.caller.requests())
+        pending = self.caller.start(code, **params)
+        while not pending.has_ended():
+            for request in self.caller.requests()[answered:]:
+                self.caller.send(id=request["id"], **add(request["params"]))
+                answered += 1
+            time.sleep(0.002)
+        result = pending.result()
+        assert answered - before == count or result["isError"]
+        return "\n".join(block["text"] for block in result["content"] if block["type"] == "text"), result["_meta"][RECORD]
+
+
+class BashWithFunctions(WithFunctions):
+    """The same after Bash of the session has called them, and before it does again."""
+
+    def run(self, code):
+        before, said, after = self.ask(), super().run(code), self.ask()
+        assert (before, after) == ("2", "2")
+        return said
+
+    def ask(self):
+        return self.answer("tools add '{\"a\": 1}'", 1, language="bash")[0].split("\n")[0]
+
+
+class RestoredWithFunctions(WithFunctions):
+    def opened(self, program):
+        super().opened(program)
+        self.caller.run("1")
+        assert self.caller.run("__import__('os')._exit(1)")["session"]["restored_to"] == 1
+
+
+class Command(Call):
+    """A command of a program; rules are for cells: docs/programs.md."""
+
+    without = ("policy",)
+
+    def __init__(self, start_python, *options):
+        super().__init__(start_python, *options)
+        self.opened = StdioProgram(self.server).open()
+
+    def run(self, code):
+        result = self.opened.exec("python3", "-c", code)
+        changes = self.opened.call("changes")["changes"]
+        return result["stdout"] + result["stderr"], {"changes": changes}
 
 
 class Run:
@@ -189,7 +308,53 @@ class InHttpSession(OverHttp):
         self.session = self.run("1")[1]["session"]["id"]
 
 
-WAYS = {"call": Call, "session": InSession, "run": Run, "batch": InBatch, "http": OverHttp, "http session": InHttpSession}
+class HttpWithFunctions(WithFunctions):
+    def __init__(self, _, *options):
+        self.server = HttpServer(*options)
+        self.opened(HttpProgram(self.server))
+
+    def close(self):
+        self.server.stop()
+
+
+class Elsewhere:
+    """A worker, which has the features, and its broker."""
+
+    runs_alone = False
+    without = ()
+    session = None
+
+    def __init__(self, start_python, *options):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="composition-"))
+        self.broker = Broker(self.path)
+        self.worker = Worker(self.broker, *options)
+        self.begin(start_python, "--workers", self.broker.url)
+
+    def close(self):
+        self.worker.stop()
+        self.broker.stop()
+        shutil.rmtree(self.path)
+
+
+class CallElsewhere(Elsewhere):
+    run = Call.run
+
+    def begin(self, start_python, *options):
+        self.server = start_python(*options)
+
+
+class RunElsewhere(Elsewhere):
+    run = Run.run
+
+    def begin(self, _, *options):
+        self.options = options
+
+
+class BatchElsewhere(RunElsewhere):
+    run = InBatch.run
+
+
+WAYS = {"call elsewhere": CallElsewhere, "run elsewhere": RunElsewhere, "batch elsewhere": BatchElsewhere, "call": Call, "session": InSession, "restored": InRestored, "went back": BackInSession, "restored beside a command": RestoredOfProgram, "second language": InSecondLanguage, "program": OfProgram, "functions": WithFunctions, "functions, with Bash": BashWithFunctions, "functions, restored": RestoredWithFunctions, "functions over HTTP": HttpWithFunctions, "command": Command, "run": Run, "batch": InBatch, "http": OverHttp, "http session": InHttpSession}
 
 
 def check(way, at, names):
@@ -202,14 +367,15 @@ def check(way, at, names):
     assert (at.path / "written" / "new").exists() is ("rw" in names)
     if "overlay" in names:
         assert [file["path"] for file in record["changes"]["files"]] == ["new"] if record else "A new (+1)" in said
-    if "network" in names and record:
+    if "network" in names and record and "network" in record:  # not of commands
         assert [host["host"] for host in record["network"]["hosts"]] == [HOST]
     if "policy" in names:
         assert "No ctypes." in way.run("import ctypes\nprint('never')")[0]
 
 
 def features_of(way):
-    return [name for name in FEATURES if not (WAYS[way].runs_alone and name in ALONE_OF_SERVERS)]
+    without = getattr(WAYS[way], "without", ()) + (ALONE_OF_SERVERS if WAYS[way].runs_alone else ())
+    return [name for name in FEATURES if name not in without and (way, name) not in REFUSED]
 
 
 @pytest.fixture
@@ -240,3 +406,12 @@ def test_what_a_run_cannot_have_is_refused_by_name(place, name):
     option = FEATURES[name][0](place)[0]
     done = run_program("run", "--language", "python", *FEATURES[name][0](place), "-", input=b"print(1)", timeout=60)
     assert done.returncode == 2 and option.encode() in done.stderr and not done.stdout
+
+
+@pytest.mark.parametrize("way, name", REFUSED)
+def test_what_cannot_work_together_says_why(begin, place, way, name):
+    try:
+        said = begin(way, *FEATURES[name][0](place)).run("print('never')")[0]
+    except Refused as refused:
+        said = refused.message
+    assert REFUSED[way, name] in said

@@ -9,6 +9,8 @@ import subprocess
 import pytest
 
 from support import mcp_client
+from support.calling import Caller
+from support.extension import StdioProgram
 from support.mcp_client import RECORD
 from support.sandbox import descendants_of, left_after, still_alive
 
@@ -135,3 +137,42 @@ def test_a_killed_client_leaves_nothing(python_settings, tmp_path):
         assert len(below) > 1
         process.kill()
     assert left_after(mcp_client.PATIENCE, lambda: still_alive(below)) == []
+
+
+LISTENER = """
+import os, socket
+l = socket.create_server(("127.0.0.1", 8000))
+if os.fork() == 0:
+    p = l.accept()[0]
+    while p.recv(9): pass
+    {then}
+"""
+
+
+@pytest.mark.parametrize("then, outcome", [("p.send(b'said')", "exited"), ("import time; time.sleep(600)", "timed_out")])
+def test_connections_and_commands_learn_that_nothing_more_comes(start_python, then, outcome):
+    """A connection whose other end does not heed it has the time of a command."""
+    server = start_python("--timeout", "1", "--timeout-max", "60")
+    box = StdioProgram(server).open(processes="run")
+    box.exec("python3", "-c", LISTENER.format(then=then))
+    stream = box.start("connect", port=8000)
+    command = box.start("exec", argv=["cat"], stdin_open=True, timeout_seconds=60)
+    box.call("stdin", command=command.id, data="x")
+    box.call("stdin", command=stream.id, data="x")
+    server.close_input()
+    assert server.wait() == 0
+    assert command.result()["stdout"] == "x"
+    assert stream.result()["outcome"] == outcome and stream.output() == ([b"said"] if outcome == "exited" else [])
+
+
+def test_functions_of_a_client_that_has_closed_its_side_are_refused(python_settings):
+    """The call that waits, and the next one; what the snippet makes of it is answered."""
+    with mcp_client.Server(environment=mcp_client.environment_of(**python_settings)) as server:
+        server.initialize()
+        caller = Caller(StdioProgram(server))
+        pending = caller.start("import tools\nfor _ in range(2):\n    try: tools.add(1)\n    except tools.ToolRefused as error: print(error)")
+        caller.next()
+        server.close_input()
+        said = "add: the program that has the function sends nothing any more\n"
+        assert pending.result()["structuredContent"]["stdout"] == (said * 2).strip()
+        assert server.wait() == 0 and len(caller.requests()) == 1

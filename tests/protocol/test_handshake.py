@@ -2,6 +2,8 @@
 
 import pytest
 
+from support.extension import CAPABILITY
+
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 
 
@@ -10,7 +12,7 @@ def test_a_known_version_is_agreed_to(start, version):
     answer = start().initialize(version)
     assert answer["protocolVersion"] == version
     assert answer["serverInfo"]["name"] == "code-sandbox"
-    assert answer["capabilities"] == {"tools": {}, "resources": {"listChanged": True}}
+    assert answer["capabilities"] == {"tools": {}, "resources": {"listChanged": True}, **CAPABILITY}
     assert answer["instructions"]
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from support.extension import CAPABILITY
 from support.files import left_by, read
 from support.mcp_client import STATELESS_META, WAIT_LONG
 
@@ -151,7 +152,7 @@ def test_a_batch_is_told_of_before_its_answer(start, python_settings):
 
 def test_without_a_handshake_nothing_changes(start, python_settings):
     server = start(environment=python_settings, stateless=True)
-    assert server.result("server/discover")["capabilities"] == {"tools": {}, "resources": {}}
+    assert server.result("server/discover")["capabilities"] == {"tools": {}, "resources": {}, **CAPABILITY}
     left_by(server, LEAVE)
     assert listed_by(server) == [] and changes_told_to(server) == 0
 

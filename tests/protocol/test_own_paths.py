@@ -248,6 +248,22 @@ def certificates(name):
     return lambda home, project: ([], {name: str(project / "ca.pem")})
 
 
+def variable(name, form):
+    return lambda home, project: ([], {name: form.format(project)})
+
+
+def hosts_of_a_group(group, **variables):
+    """Its file decides where snippets may connect to: one that is there, is not there yet, or that a link leads to."""
+    def prepare(home, project):
+        link(home / "dotfiles/pip/pip.conf", project / "pip.conf")
+        return ["--allow-host", f"example.org,{group}"], {name: form.format(home=home, project=project)
+                                                          for name, form in variables.items()}
+    return prepare
+
+
+CODE_OF_VARIABLES = (("LD_LIBRARY_PATH", "{}/kept"), ("LD_LIBRARY_PATH", "/usr/lib:{}/kept"), ("LD_LIBRARY_PATH", "/usr/lib;{}"),
+                     ("OPENSSL_CONF", "{}/openssl.cnf"), ("OPENSSL_MODULES", "{}"), ("SSL_CERT_DIR", "/etc/ssl/certs:{}/certs"))
+HOSTS = "a file with hosts of --allow-host"
 LED = {  # what leads through the folder: how, and the name in the message
     "a folder in it": (nested, "a mounted folder"),
     "a folder by a link in it": (link_out_of_it, "a mounted folder"),
@@ -267,6 +283,10 @@ LED = {  # what leads through the folder: how, and the name in the message
        for name in ("images", "layers", "roots", "images/x", "images/x/image.json", "images/x/rootfs", "layers/x", "layers/x/tree")},
     "the directory of copies": (state, "where copies of folders are"),
     **{name: (certificates(name), name) for name in ("SSL_CERT_FILE", "CURL_CA_BUNDLE")},
+    **{f"{name}={form}": (variable(name, form), name) for name, form in CODE_OF_VARIABLES},
+    "hosts of pip": (hosts_of_a_group("@python", PIP_CONFIG_FILE="{project}/pip.conf"), HOSTS),
+    "hosts of pip by a link": (hosts_of_a_group("@python", XDG_CONFIG_HOME="{home}/dotfiles"), HOSTS),
+    "hosts of npm": (hosts_of_a_group("@npm", NPM_CONFIG_USERCONFIG="{project}/npmrc"), HOSTS),
 }
 
 
@@ -316,3 +336,14 @@ def test_the_program_is_not_started_through_one(project, is_searched):
     done = subprocess.run(["csm" if is_searched else started, *mount(project, "rw")], input=b"", capture_output=True,
                           check=False, env=environment_of(PATH=path), executable=started, timeout=60)
     assert done.returncode == 2 and b"which is this program" in done.stderr, done.stderr
+
+
+def test_an_empty_part_of_a_path_is_where_the_server_starts(project, home):
+    for value, expected in ((f"{home}:", 2), (f":{home}", 2), (str(home), 0)):
+        done = run_program(*mount(project, "rw"), input=b"", env=environment_of(LD_LIBRARY_PATH=value), cwd=project)
+        assert done.returncode == expected and (b"LD_LIBRARY_PATH" in done.stderr) is (expected == 2), done.stderr
+
+
+def test_only_hosts_of_groups_that_are_named_count(project):
+    assert serve(*mount(project, "rw"), "--allow-host", "@npm", PIP_CONFIG_FILE=str(project / "pip.conf"))[0] == 0
+    assert serve(*mount(project, "rw"), PIP_CONFIG_FILE=str(project / "pip.conf"))[0] == 0

@@ -64,7 +64,7 @@ def test_a_failure_and_a_session_have_it_too(python_server):
     result = python_server.call("run_python_code", printing(BAR), session="new")
     texts = [block["text"] for block in result["content"]]
     assert texts[0].startswith(DRAWN["progress bar"][1]) and texts[-1].startswith("Left out: redraws")
-    assert "[session py-" in texts[-1].splitlines()[-1]
+    assert "[session s-" in texts[-1].splitlines()[-1]
 
 
 def test_a_bar_that_was_redrawn_often_is_not_cut(python_server):

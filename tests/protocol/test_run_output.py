@@ -160,3 +160,8 @@ def test_a_record_has_them_apart_wherever_it_goes(start):
 def test_the_notes_of_one_place_know_what_failed(start):
     out = end_of(start("import nowhere", stderr=subprocess.STDOUT))[1]
     assert b"nowhere is not installed" in out.splitlines()[-1]
+
+
+def test_who_lacks_a_network_is_told_the_options(start):
+    code = "import socket\nsocket.create_connection(('example.org', 80))"
+    assert end_of(start(code))[2].endswith(b"--allow-host HOST gives access to a host, --network on to all public ones.\n")

@@ -81,7 +81,7 @@ def test_bash_times_out_and_keeps_the_files(bash):
 
 
 def test_bash_that_cannot_write_its_code_says_so(bash):
-    bash.call("rm main.sh; mkdir main.sh")
+    bash.call("rm ~/.code-sandbox/main.sh; mkdir ~/.code-sandbox/main.sh")
     answer = bash.call("echo never")
     assert answer.is_error and "code" in answer.text
     assert answer.session is None
@@ -123,7 +123,8 @@ def test_strange_frames_end_the_session_and_no_other(python_server, session, fra
 
 
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "os.write(find('pipe')[2], b'x'); time.sleep(5)"])
-def test_descriptors_that_a_program_sends_do_not_hold_up_the_server(session, end):
+def test_descriptors_that_a_program_sends_do_not_hold_up_the_server(start_python, end):
+    session = Session(start_python("--session-checkpoints=0"))
     answer = session.call(f"""{DESCRIPTORS}{LINGERING}
 channel = socket.socket(fileno=os.dup(find('socket')[-1]))
 fds = array.array("i", [near.fileno(), far.fileno()])
@@ -149,7 +150,7 @@ def test_a_forged_end_deceives_only_the_session(python_server, session):
 
 
 def test_the_memory_of_code_and_stdin_is_within_the_limit(start_python):
-    server = start_python("--memory=300M", "--disk=200M")
+    server = start_python("--memory=300M", "--disk=200M", "--session-checkpoints=0")
     session = Session(server)
     answer = session.call(f"{DESCRIPTORS}for number in find('memfd'):\n"
                           "    fd = os.open(f'/proc/self/fd/{number}', os.O_RDWR)\n"
@@ -214,7 +215,7 @@ def test_nothing_is_left_when_the_server_ends(start_python, end):
 
 
 def test_the_next_session_starts_in_a_prewarmed_sandbox(start_python):
-    server = start_python("--warm=1")
+    server = start_python("--warm=1", "--session-checkpoints=0")
     Session(server)
     wait_for(lambda: len(processes_of(server)) == 4)  # an init and an interpreter each
     before = processes_of(server)

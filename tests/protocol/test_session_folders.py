@@ -9,7 +9,9 @@ import time
 
 import pytest
 
+from support.extension import StdioProgram
 from support.folder import give_to_snippets
+from support.http_server import wait_until
 from support.sessions import Session, finish
 
 pytestmark = pytest.mark.usefixtures("each_upper")
@@ -147,7 +149,8 @@ def test_calls_at_once_run_in_order_and_have_their_own_changes(overlay, folder):
         assert list(all_of(answer)) == [str(j) for j in range(i + 1)]
 
 
-def test_a_killed_session_has_all_its_changes_told(overlay, folder):
+def test_a_killed_session_has_all_its_changes_told(start_python, folder):
+    overlay = start_python("--mount", f"{folder}:overlay", "--session-checkpoints=0")
     session = Session(overlay, in_folder(folder, "open('a', 'w').write('1\\n')"))
     answer = session.call("open('b', 'w').write('2\\n'); os.kill(os.getpid(), 9)")
     assert answer.session["state"] == "lost"
@@ -236,6 +239,83 @@ def test_a_writable_folder_is_written_to_and_compared_after_each_call(start_pyth
     assert f"{folder}/.envrc" in notes_of(answer) and notes_of(answer).startswith("WARNING")
     assert ".envrc" not in notes_of(session.call("1"))
     assert ".envrc" in notes_of(session.call("open('.envrc', 'w').write('another')"))
+
+
+def test_protected_names_made_by_commands_are_told(start_python, folder):
+    """In the result of the command; what a session leaves behind it, in the log."""
+    server = start_python("--mount", f"{folder}:rw")
+    box = StdioProgram(server).open()
+    assert "warnings" not in box.shell("echo 1 > a", cwd=str(folder))
+    warning, = box.shell("mkdir .vscode sub; cd sub; mkdir -p .git/hooks", cwd=str(folder))["warnings"]
+    assert warning.startswith("WARNING: this command created") and f"{folder}/.vscode, {folder}/sub/.git." in warning
+    assert "warnings" not in box.exec("true")
+    box.call("write", path=f"{folder}/.mcp.json", text="{}")
+    late = box.start("exec", shell="echo begun; echo > .envrc; sleep 60", cwd=str(folder), stream=True)
+    wait_until(late.output)
+    box.close()
+    assert f"{folder}/.envrc, {folder}/.mcp.json" in late.result()["warnings"][0]
+    box = StdioProgram(server).open()
+    box.call("write", path=f"{folder}/.vimrc", text="")
+    box.close()
+    wait_until(lambda: f"{folder}/.vimrc" in server.stderr())
+
+
+def test_a_look_at_changes_keeps_no_name_back(start_python, folder):
+    """What a cancelled command left is told by the next command, or in the log, whatever was asked for between."""
+    server = start_python("--mount", f"{folder}:rw")
+    program = StdioProgram(server)
+    for name in (".envrc", ".vimrc"):
+        box = program.open()
+        late = box.start("exec", shell=f"echo > {name}; sleep 60", cwd=str(folder))
+        wait_until((folder / name).exists)
+        program.cancel(late)
+        assert box.call("changes") == {"changes": None}
+        if name == ".envrc":
+            assert f"{folder}/.envrc." in box.exec("true")["warnings"][0]
+        box.close()
+    wait_until(lambda: f"{folder}/.vimrc" in server.stderr())
+
+
+def test_what_is_put_into_a_name_that_appeared_is_told(start_python, folder):
+    """An empty directory is harmless, and is told; in the same session, nothing protects it from what comes next."""
+    server = start_python("--mount", f"{folder}:rw")
+    box = StdioProgram(server).open()
+    assert f"{folder}/.claude." in box.shell("mkdir .claude", cwd=str(folder))["warnings"][0]
+    assert "warnings" not in box.exec("true")
+    assert f"{folder}/.claude." in box.shell("echo > .claude/settings.json", cwd=str(folder))["warnings"][0]
+    assert "warnings" not in box.exec("true")
+    session = Session(server, in_folder(folder, "import os; os.mkdir('.cursor')"))
+    assert f"{folder}/.cursor" in notes_of(session.call("open('.cursor/hooks.json', 'w').write('x')"))
+    assert ".cursor" not in notes_of(session.call("1"))
+
+
+MAPPED = """
+import mmap, os, time
+file = os.open(".envrc", os.O_RDWR)
+if os.fork() == 0:
+    os.setsid()
+    mapping = mmap.mmap(file, 0)
+    os.closerange(0, 100)
+    mapping[0:1] = b"2"
+    open("/work/mapped", "w").close()
+    while not os.path.exists("/work/go"):
+        time.sleep(0.01)
+    mapping[0:1] = b"3"
+    open("/work/gone", "w").close()
+    time.sleep(600)
+while not os.path.exists("/work/mapped"):
+    time.sleep(0.01)
+"""
+
+
+def test_what_is_written_by_a_mapping_is_told(start_python, folder):
+    """It leaves no time of change."""
+    server = start_python("--mount", f"{folder}:rw")
+    box = StdioProgram(server).open()
+    box.shell("echo 1 > .envrc", cwd=str(folder))
+    box.exec("python3", "-c", MAPPED, cwd=str(folder))
+    written = box.shell("touch /work/go; while [ ! -e /work/gone ]; do sleep 0.01; done")
+    assert (folder / ".envrc").read_text() == "3\n" and f"{folder}/.envrc." in written["warnings"][0]
 
 
 def test_protected_files_stay_protected_or_the_session_ends(start_python, folder):

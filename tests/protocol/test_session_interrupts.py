@@ -68,7 +68,7 @@ def test_a_flood_that_is_caught_is_told(start_python):
 
 @pytest.mark.parametrize(("end", "seen"), [("os._exit(0)", "exit code: 0"), ("os.kill(os.getpid(), 9)", "killed by SIGKILL")])
 def test_a_process_that_ends_at_the_interrupt_has_timed_out(start_python, end, seen):
-    session = Session(start_python())
+    session = Session(start_python("--session-checkpoints=0"))
     answer = session.call(f"import os, time\ntry: time.sleep(100)\nexcept: {end}", timeout_seconds=0.4)
     assert answer.record["outcome"] == "timed_out" and answer.record["exit_code"] is None
     assert "timed out after 0.4 s; its process ended at the interrupt: the session's variables" in answer.text
@@ -116,7 +116,7 @@ WAITING = {
 
 @pytest.mark.parametrize("name", in_gate(WAITING, 3))
 def test_an_interrupt_reaches_what_the_call_has_started(start_python, name):
-    session = Session(start_python(), ALIVE + "x = 5")
+    session = Session(start_python("--session-checkpoints=0"), ALIVE + "x = 5")
     before = session.call("sorted(running())").text
     answer = session.call("print('begun', flush=True)\n" + WAITING[name], timeout_seconds=0.8)
     assert answer.text.startswith("begun") and answer.record["outcome"] == "timed_out", answer.texts
@@ -135,25 +135,26 @@ LASTING = {
 
 @pytest.mark.parametrize("name", in_gate(LASTING, 3))
 def test_an_interrupt_leaves_what_others_have_started(start_python, name):
-    session = Session(start_python(), ALIVE + "import subprocess, signal, time\n" + LASTING[name])
+    session = Session(start_python("--session-checkpoints=0"), ALIVE + "import subprocess, signal, time\n" + LASTING[name])
     answer = session.call("time.sleep(100)", timeout_seconds=0.4)
     assert answer.session["state"] == "kept" and session.call("alive(p.pid)").text == "True"
 
 
 def test_a_group_of_its_own_is_left_in_the_same_call(start_python):
-    session = Session(start_python(), ALIVE + "import subprocess, time")
+    session = Session(start_python("--session-checkpoints=0"), ALIVE + "import subprocess, time")
     session.call("p = subprocess.Popen(['sleep', '600'], start_new_session=True); time.sleep(100)", timeout_seconds=0.6)
     assert session.call("alive(p.pid)").text == "True"
 
 
 def test_a_child_has_time_for_its_last_words(start_python):
     child = "import time\ntry: time.sleep(100)\nexcept KeyboardInterrupt: time.sleep(0.05); open('last', 'w').write('words')"
-    session = Session(start_python(), f"import subprocess, sys\nopen('child.py', 'w').write({child!r})")
+    session = Session(start_python("--session-checkpoints=0"), f"import subprocess, sys\nopen('child.py', 'w').write({child!r})")
     answer = session.call("p = subprocess.Popen([sys.executable, 'child.py']); p.wait()", timeout_seconds=1)
     assert answer.record["outcome"] == "timed_out" and session.call("open('last').read()").text == "'words'"
 
 
-def test_a_cancelled_call_ends_what_it_has_started(python_server):
+def test_a_cancelled_call_ends_what_it_has_started(start_python):
+    python_server = start_python("--session-checkpoints=0")
     session = Session(python_server, ALIVE + "x = 5")
     request = session.start("open('begun', 'w'); import subprocess; subprocess.run(['sleep', '600'])")
     time.sleep(0.5)

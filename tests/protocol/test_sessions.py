@@ -29,6 +29,12 @@ def session(python_server):
     return Session(python_server)
 
 
+@pytest.fixture
+def uncopied(start_python):
+    """Whose interpreter is not replaced when it ends: test_session_checkpoints.py has the others."""
+    return Session(start_python("--session-checkpoints=0"))
+
+
 # What is kept.
 
 
@@ -43,10 +49,11 @@ def test_the_last_value_is_shown(session):
 
 
 def test_every_result_repeats_the_handle(session):
-    assert re.fullmatch(r"py-[a-z2-7]{6}", session.id)
+    assert re.fullmatch(r"s-[a-z2-7]{6}", session.id)
     for number in (2, 3):
         answer = session.call("1")
-        assert answer.session == {"id": session.id, "state": "kept", "calls": number, "idle_seconds": 1200}
+        assert answer.session == {"id": session.id, "state": "kept", "calls": number, "idle_seconds": 1200,
+                                  "checkpoint": number}
         assert answer.note == \
             f"[session {session.id}: {number} calls, variables and files kept; give it as session to go on]"
 
@@ -145,13 +152,14 @@ def test_a_timeout_keeps_what_there_was(session):
     assert session.call("x > 8").text == "True"
 
 
-def test_what_does_not_heed_the_interrupt_is_lost(session):
+def test_what_does_not_heed_the_interrupt_is_lost(uncopied):
+    session = uncopied
     answer = session.call("print('begun', flush=True)\n" + HEEDLESS, timeout_seconds=0.3)
     assert answer.text.startswith("begun\n")
     assert ("timed out after 0.3 s; it did not heed the interrupt and was ended: "
             "the session's variables and files are lost\n") in answer.text
     assert answer.session == {"id": session.id, "state": "lost", "calls": 2, "idle_seconds": 1200,
-                              "reason": "was ended, because it did not heed an interrupt"}
+                              "checkpoint": None, "reason": "was ended, because it did not heed an interrupt"}
     assert answer.note.startswith(f"[session {session.id} is lost, with its variables and files: it was ended")
     answer = session.call("1")
     assert answer.is_error and "did not heed an interrupt. Its variables and files are gone." in answer.text
@@ -244,20 +252,23 @@ def test_nothing_runs_between_calls(session):
     ("import os, signal; os.kill(os.getpid(), 9)", "killed by SIGKILL; the session's", "killed by SIGKILL"),
     ("import ctypes; ctypes.string_at(0)", "killed by SIGSEGV; the session's", "killed by SIGSEGV"),
 ], ids=["exit", "kill", "crash"])
-def test_a_session_whose_process_ends_is_lost(session, code, told, reason):
+def test_a_session_whose_process_ends_is_lost(uncopied, code, told, reason):
+    session = uncopied
     answer = session.call(code)
     assert told in answer.text and answer.session["state"] == "lost"
     assert answer.session["reason"] == f"ended with its process: {reason}"
     assert session.call("1").is_error
 
 
-def test_a_lost_call_that_succeeds_says_so_in_the_note(session):
+def test_a_lost_call_that_succeeds_says_so_in_the_note(uncopied):
+    session = uncopied
     answer = session.call("import os; print('x', flush=True); open('f', 'w').write('1'); os._exit(0)")
     assert answer.text == "x" and answer.record["outcome"] == "exited"
     assert f"[session {session.id} is lost" in answer.note and answer.files == ["f"]
 
 
-def test_calls_behind_a_lost_one_are_told(python_server, session):
+def test_calls_behind_a_lost_one_are_told(uncopied):
+    session, python_server = uncopied, uncopied.server
     first = session.start("import time, os; time.sleep(0.3); os._exit(1)")
     second = session.start("1")
     assert finish(python_server, first).session["state"] == "lost"
@@ -266,7 +277,7 @@ def test_calls_behind_a_lost_one_are_told(python_server, session):
 
 
 def test_memory_is_limited_for_the_life_of_a_session(start_python):
-    session = Session(start_python("--memory=256M"), "a = b'x' * (100 << 20)")
+    session = Session(start_python("--memory=256M", "--session-checkpoints=0"), "a = b'x' * (100 << 20)")
     answer = session.call("b = b'x' * (200 << 20)\nimport time; time.sleep(20)")
     assert answer.session["state"] == "lost" and "memory" in answer.text
 
@@ -300,7 +311,7 @@ def test_a_flood_of_output_is_interrupted(start_python):
 def test_javascript_keeps_variables_imports_and_files(start_any):
     session = Session(start_any("javascript"), "import fs from 'node:fs'; const a = 1; class C { x = 2 }\n"
                       "function f() { return a + 1 }\nfs.writeFileSync('a', 'kept')", language="javascript")
-    assert re.fullmatch(r"js-[a-z2-7]{6}", session.id)
+    assert re.fullmatch(r"s-[a-z2-7]{6}", session.id)
     assert session.call("const a = 5; [f(), new C().x, fs.readFileSync('a', 'utf8'), fs.readdirSync('.')]").text == \
         "[ 6, 2, 'kept', [ 'a' ] ]"
     answer = session.call("throw new Error('x')")
@@ -322,23 +333,16 @@ def test_javascript_is_interrupted_and_keeps_what_there_was(start_any, code):
 
 
 def test_an_unknown_handle_is_told_what_is_alive(python_server, session):
-    answer = call(python_server, "1", "py-aaaaaa")
+    answer = call(python_server, "1", "s-aaaaaa")
     assert answer.is_error
-    assert re.fullmatch(rf"There is no session py-aaaaaa\. Alive: {session.id} \(1 call, \d+ s ago\)\. "
+    assert re.fullmatch(rf"There is no session s-aaaaaa\. Alive: {session.id} \(1 call, \d+ s ago\)\. "
                         r'Start another with "new"\.', answer.text)
 
 
-@pytest.mark.parametrize("handle", ["", "x" * 5000, "py-\0", "new\0", "NEW", " new", "☃", "%s%n", 5, [], {}, True])
+@pytest.mark.parametrize("handle", ["", "x" * 5000, "s-\0", "new\0", "NEW", " new", "☃", "%s%n", 5, [], {}, True])
 def test_strange_handles_are_refused(python_server, handle):
     assert call(python_server, "1", handle).is_error
     assert sessions_of(python_server) == []
-
-
-def test_a_handle_of_another_language_is_told_so(python_server, session, images):
-    if "bash" not in images:
-        pytest.skip("no image for Bash: code-sandbox-mcp fetch bash")
-    answer = call(python_server, "echo", session.id, language="bash")
-    assert answer.is_error and "is a session of Python, not of Bash" in answer.text
 
 
 def test_the_least_recently_used_gives_way(start_python):
@@ -375,7 +379,7 @@ def test_a_session_ends_without_calls(start_python):
 
 def test_sessions_are_listed_for_programs(python_server, session):
     [entry] = sessions_of(python_server)
-    assert (entry["id"], entry["language"], entry["state"], entry["calls"]) == (session.id, "python", "idle", 1)
+    assert (entry["id"], entry["languages"], entry["state"], entry["calls"]) == (session.id, ["python"], "idle", 1)
     request = session.start("import time; time.sleep(0.5)")
     assert sessions_of(python_server)[0]["state"] == "busy"
     finish(python_server, request)

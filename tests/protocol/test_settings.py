@@ -52,6 +52,13 @@ def test_an_option_without_effect_is_noted(home, option, leader, others):
     assert b"no effect" not in run(home, "serve").stderr
 
 
+@pytest.mark.parametrize("option", ["--sessions", "--session-idle"])
+def test_options_of_sessions_are_noted_with_workers(home, option):
+    said = run(home, "serve", option, "3", "--workers", "nats://127.0.0.1:1").stderr.decode()
+    assert f"{option} has no effect with --workers, which have no sessions\n" in said
+    assert "no effect" not in run(home, "serve", option, "3").stderr.decode()
+
+
 def test_nothing_is_listed_where_all_is_the_default(home):
     assert settings_of(home) == {}
     printed = run(home, "settings").stdout.decode()

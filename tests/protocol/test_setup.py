@@ -132,7 +132,7 @@ def test_more_names_than_there_is_room_for_are_said(home):
 
 def test_usual_images_are_offered(home):
     shown, status = run_on_terminal(home, b"-\n", with_images=False)
-    assert "[python node]: " in shown and status == 1
+    assert "[agent]: " in shown and status == 1
     shown, status = run_on_terminal(home, b"\x04", with_images=False)
     assert status == 1 and "Snippets" in shown and "ok " not in shown
 

@@ -3,6 +3,7 @@
 import pytest
 
 from support import mcp_schema
+from support.extension import CAPABILITY
 from support.mcp_client import STATELESS_META
 from support.mcp_schema import CAPABILITIES_KEY, STATELESS, VERSION_KEY
 
@@ -24,7 +25,7 @@ def test_the_first_request_may_be_any(server):
 def test_discovery_tells_who_and_what_we_are(server):
     found = server.result("server/discover")
     assert found["supportedVersions"] == [STATELESS]
-    assert found["capabilities"] == {"tools": {}, "resources": {}}
+    assert found["capabilities"] == {"tools": {}, "resources": {}, **CAPABILITY}
     assert found["instructions"]
 
 

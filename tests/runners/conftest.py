@@ -98,10 +98,10 @@ def node_place(request):
 
 @pytest.fixture
 def start_node(node_place, build_directory, tmp_path, work, opened):
-    def start():
+    def start(calls=None):
         shutil.copy(build_directory / "images" / "runners" / "javascript" / "session.cjs", tmp_path)
         runner = node_place.path(tmp_path / "session.cjs", tmp_path)
-        session = Session(node_place.command(tmp_path, "--no-force-async-hooks-checks", runner, home=work))
+        session = Session(node_place.command(tmp_path, "--no-force-async-hooks-checks", runner, home=work), calls=calls)
         opened.append(session)
         return session.wait_ready()
     return start

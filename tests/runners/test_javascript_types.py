@@ -29,12 +29,25 @@ PLAIN = {
 WRONG = ["let x: = 5", "const (", "let let = 1", "f(", "x: number y", "enum"]
 
 
-@pytest.mark.parametrize("name", in_gate([*TYPED, *PLAIN], 8))
-def test_cells_with_and_without_types(node, name):
-    for code, out in {**TYPED, **PLAIN}[name]:
-        cell = node.run(code)
+@pytest.fixture
+def typed_node(node):
+    if node.run("typeof require('node:module').stripTypeScriptTypes").out != "'function'\n":
+        pytest.skip("this Node cannot remove types: it is older than 22.13")
+    return node
+
+
+@pytest.mark.parametrize("name", in_gate(PLAIN, 4))
+def test_cells_without_types(node, name):
+    for code, out in PLAIN[name]:
+        assert node.run(code) == Cell(FINISHED, out, "")
+
+
+@pytest.mark.parametrize("name", in_gate(TYPED, 5))
+def test_cells_with_types(typed_node, name):
+    for code, out in TYPED[name]:
+        cell = typed_node.run(code)
         if out is None:
-            assert cell.status == FAILED and "ENOENT" in cell.err and "<cell 1>:2" in cell.err
+            assert cell.status == FAILED and "ENOENT" in cell.err and "<cell 2>:2" in cell.err
         else:
             assert cell == Cell(FINISHED, out, "")
 
@@ -46,9 +59,9 @@ def test_what_is_neither_is_an_error_of_the_parser(node, code):
     assert node.run("1") == Cell(FINISHED, "1\n", "")
 
 
-def test_an_error_has_its_place(node):
-    cell = node.run("const a: number = 1\nlet b: string = 'x'; throw new Error('no')")
-    assert cell.status == FAILED and "<cell 1>:2" in cell.err and "let b: string" in cell.err
+def test_an_error_has_its_place(typed_node):
+    cell = typed_node.run("const a: number = 1\nlet b: string = 'x'; throw new Error('no')")
+    assert cell.status == FAILED and "<cell 2>:2" in cell.err and "let b: string" in cell.err
 
 
 @pytest.mark.parametrize(("code", "out"), [

@@ -125,6 +125,13 @@ def test_each_cell_has_its_own_stdin(node):
     assert node.run(reading).out == "''\n"
 
 
+@pytest.mark.parametrize("code, value", [
+    ("6 * 7", "42"), ("console.log('said'); 'é'", "'é'"), ("console.log(42)", None), ("undefined", None), ("5;", None), ("let x = 5", None),
+    ("Promise.resolve('late')", "'late'"), ("({ [require('util').inspect.custom]: () => 'a \\n' })", "a"), ("Buffer.byteLength = null; 5", "5")])
+def test_which_part_of_stdout_is_the_value_is_told(node, code, value):
+    assert node.run(code).status == FINISHED and node.value == value
+
+
 @pytest.mark.parametrize("code, detail", in_gate([
     ("process.exit(3)", 3), ("process.exit()", 0), ("process.exitCode = 4; process.exit()", 4), ("process.exit(256 + 5)", 5),
     ("try { process.exit(6) } finally { console.log('never') }", 6), ("await 1; process.exit(7)", 7),

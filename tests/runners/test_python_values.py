@@ -142,6 +142,14 @@ def test_a_stdout_that_keeps_what_is_printed_is_told_once(python, code, told):
     assert python.run("print(2)") == Cell(FINISHED, "2\n", "")
 
 
+@pytest.mark.parametrize("code, value", [
+    ("6 * 7", "42"), ("print('said')\n'é'", "'é'"), ("print(42)", None), ("None", None), ("5;", None), ("x = 5", None),
+    ("class C:\n    def __repr__(self): return 'a \\n'\nC()", "a"), ("class T(str):\n    def encode(*_): 1 / 0\nclass D:\n    def __repr__(self): return T('d')\nD()", "d"),
+    ("import sys\nsys.displayhook = print\n4", None)])
+def test_which_part_of_stdout_is_the_value_is_told(python, code, value):
+    assert python.run(code).status == FINISHED and python.value == value
+
+
 @pytest.mark.parametrize("code, detail, err", [
     ("exit(3)", 3, ""), ("quit()", 0, ""), ("import sys; sys.exit('why')", 1, "why\n"), ("raise SystemExit", 0, ""),
     ("exit(True)", 1, ""), ("exit(256 + 4)", 4, ""), ("exit(-1)", 255, ""), ("exit(2 ** 90)", 255, ""),

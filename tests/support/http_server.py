@@ -123,6 +123,17 @@ def status_of(response):
     return int(found[1]) if found else None
 
 
+def read_events(response):
+    """The messages of a response as they come, whether it is a stream or just one."""
+    if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
+        body = response.read()
+        yield from [json.loads(body)] if body else []
+        return
+    for line in response:
+        if line.startswith(b"data: "):
+            yield json.loads(line[6:])
+
+
 class Posts:
     """Requests of MCP, each on a connection of its own."""
 
@@ -130,14 +141,17 @@ class Posts:
         self.server, self.version, self.session, self.token = server, version, None, token
         self.number = 0
 
-    def post(self, message, **fields):
+    def fields(self, **fields):
         given = dict(BOTH)
         if self.token:
             given["Authorization"] = f"Bearer {self.token}"
         if self.session:
             given |= {"Mcp-Session-Id": self.session, "Mcp-Protocol-Version": self.version}
         given.update({name.replace("_", "-"): value for name, value in fields.items()})
-        return self.server.request("POST", "/mcp", json.dumps(message), given)
+        return given
+
+    def post(self, message, **fields):
+        return self.server.request("POST", "/mcp", json.dumps(message), self.fields(**fields))
 
     def message(self, method, **params):
         self.number += 1

@@ -34,7 +34,10 @@ NOTIFICATIONS = {
     "notifications/progress": "ProgressNotification",
     "notifications/resources/list_changed": "ResourceListChangedNotification",
     "notifications/subscriptions/acknowledged": "SubscriptionsAcknowledgedNotification",
+    "notifications/code-sandbox/output": "JSONRPCNotification",
+    "notifications/cancelled": "CancelledNotification",
 }
+REQUESTS = {"code-sandbox/call": "JSONRPCRequest"}
 ERRORS = {-32022: "UnsupportedProtocolVersionError"}
 
 
@@ -68,7 +71,7 @@ class Checker:
 
     def sent(self, message):
         """A request that was sent, as it was sent."""
-        if not isinstance(message, dict) or not isinstance(message.get("id"), (int, str)):
+        if not isinstance(message, dict) or not isinstance(message.get("id"), (int, str)) or "method" not in message:
             return
         params = message.get("params")
         meta = params.get("_meta") if isinstance(params, dict) else None
@@ -80,6 +83,9 @@ class Checker:
         if isinstance(message, list):
             for one in message:
                 self.came(one)
+            return
+        if message.get("method") in REQUESTS:
+            check(self.handshake or STATELESS, REQUESTS[message["method"]], message)
             return
         is_stateless, method = self.asked.pop(key_of(message.get("id")), (False, None))
         if method == "initialize" and "result" in message:

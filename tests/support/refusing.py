@@ -5,14 +5,20 @@ As a program, `python3 refusing.py NAME COMMAND...` becomes the command behind a
 
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import pathlib
+import select
+import socket
+import struct
 import sys
 
 CONTAINER = pathlib.Path(__file__).resolve().parents[2] / "seccomp-profiles" / "container.json"
 NEW_NAMESPACES = 0x7e020000  # clone(2): CLONE_NEW*
-ALLOW, MASKED_EQUAL = 0x7fff0000, 7
+ALLOW, NOTIFY, EQUAL, MASKED_EQUAL = 0x7fff0000, 0x7fc00000, 4, 7
+NOTIF_RECV, NOTIF_SEND = 0xc0502100, 0xc0182101  # seccomp_unotify(2)
+LANDLOCK_VERSION = 1  # flag of landlock_create_ruleset(2)
 # Newer than Linux 5.15.
 NEW_CALLS = ("set_mempolicy_home_node", "cachestat", "fchmodat2", "map_shadow_stack", "futex_wake", "futex_wait",
              "futex_requeue", "statmount", "listmount", "mseal", "setxattrat", "open_tree_attr")
@@ -44,6 +50,45 @@ class Filter:
             raise OSError("the filter cannot be loaded")
 
 
+def answer_in_background(notifications, answer):
+    """In a process that is nobody's child, until nobody is behind the filter."""
+    if os.fork() != 0:
+        os.wait()
+        return
+    os.setsid()
+    if os.fork() != 0:
+        os._exit(0)
+    _, (descriptor,), _, _ = socket.recv_fds(notifications, 1, 1)
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(null, number)
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    while poll.poll()[0][1] == select.POLLIN:
+        asked = bytearray(80)
+        try:
+            fcntl.ioctl(descriptor, NOTIF_RECV, asked)
+            fcntl.ioctl(descriptor, NOTIF_SEND, struct.pack("QqiI", *struct.unpack_from("Q", asked), answer, 0, 0))
+        except FileNotFoundError:  # who asked is gone
+            pass
+    os._exit(0)
+
+
+class OldLandlock:
+    """A kernel whose Landlock says that it is of this version; so nobody uses what is newer."""
+
+    def __init__(self, version):
+        self.version = version
+
+    def load(self):
+        ours, theirs = socket.socketpair()
+        answer_in_background(theirs, self.version)
+        asking = Filter(ALLOW)
+        asking.add(NOTIFY, ["landlock_create_ruleset"], Comparison(2, EQUAL, LANDLOCK_VERSION, 0))
+        asking.load()
+        socket.send_fds(ours, [b"x"], [asking.library.seccomp_notify_fd(asking.context)])
+
+
 def refused(error):
     return 0x00050000 | error
 
@@ -59,7 +104,7 @@ def docker(own, without_calls=()):
             filter_of_it.add(ALLOW, ["clone"], Comparison(0, MASKED_EQUAL, NEW_NAMESPACES, 0))
             filter_of_it.add(refused(errno.ENOSYS), ["clone3"])
             continue
-        arguments = [Comparison(one["index"], 4, one["value"], 0) for one in rule.get("args", [])]
+        arguments = [Comparison(one["index"], EQUAL, one["value"], 0) for one in rule.get("args", [])]
         filter_of_it.add(ALLOW, [name for name in rule["names"] if name not in without_calls], *arguments)
     return filter_of_it
 
@@ -79,6 +124,7 @@ FILTERS = {
     "no-mounts": lambda: without(errno.ENOSYS, MOUNT_CALLS),
     "no-landlock": lambda: without(errno.ENOSYS, LANDLOCK_CALLS),
     "linux-5.15": lambda: without(errno.ENOSYS, NEW_CALLS),
+    **{f"landlock-{version}": lambda version=version: OldLandlock(version) for version in range(1, 7)},
 }
 
 
@@ -110,10 +156,16 @@ CAPABILITIES = ("chown", "dac_override", "fowner", "fsetid", "kill", "mknod", "n
                 "setgid", "setpcap", "setuid", "sys_chroot", "audit_write")
 DOCKER_OF_ROOT = ["setpriv", "--bounding-set", ",".join(["-all", *(f"+{name}" for name in CAPABILITIES)]), "--inh-caps=-all", "--",
                   *behind("docker")]
-# The same with a kernel before Landlock, or a filter that hides it.
-DOCKER_WITHOUT_LANDLOCK = [*DOCKER_OF_ROOT[:-1], "docker-without-landlock"]
 # A host for each tier, that allows this one and no stronger one.
 HOSTS_OF_TIERS = {"P": MASKED_PROC_OF_USER, "C": DOCKER_OF_ROOT, "L": behind("docker")}
+# The same without namespaces, with each Landlock that makes a difference there. The first word is the tier.
+HOSTS_WITHOUT_NAMESPACES = {
+    "C": DOCKER_OF_ROOT,
+    "C without Landlock": [*DOCKER_OF_ROOT[:-1], "docker-without-landlock"],
+    "C on Linux 6.1": [*behind("landlock-2"), *DOCKER_OF_ROOT],
+    "L": behind("docker"),
+    "L on Linux 6.2": [*behind("landlock-3"), *behind("docker")],
+}
 
 
 def tier_without_namespaces():

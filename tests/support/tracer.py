@@ -23,6 +23,7 @@ SEIZE, INTERRUPT, GET_SYSCALL_INFO = 0x4206, 0x4207, 0x420E
 OPTIONS = 0x01 | 0x02 | 0x04 | 0x08 | 0x10  # SYSGOOD, FORK, VFORK, CLONE, EXEC
 EVENT_EXEC, EVENT_STOP = 4, 128
 ENTRY, EXIT = 1, 2
+CLONE_NEWPID = 0x20000000  # clone(2)
 WALL = 0x40000000
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -97,6 +98,7 @@ class Tracer:
         self.begun = False  # whether the program's execve has succeeded
         self.answered = False
         self.roles = {server: "server"}
+        self.clones_jail = self.has_jail = False
         self.others = set()  # traced processes of the jail
         self.counts = collections.Counter()
         self.failing = set()  # processes inside the call that is to fail
@@ -107,15 +109,19 @@ class Tracer:
     def role_of(self, pid):
         if pid not in self.roles:
             parent = parent_of(pid)
-            roles = {"server": "init", "init": "program"}
+            is_watch = self.has_jail and not self.clones_jail
+            roles = {"server": "other" if is_watch else "init", "init": "program"}
             self.roles[pid] = roles.get(self.roles.get(parent), "other")
+            self.has_jail = self.has_jail or self.clones_jail
             self.others.add(pid)
         return self.roles[pid]
 
     def enter(self, pid, number, first):
         role, name = self.role_of(pid), self.names.get(number, str(number))
         self.asked = self.asked or (role, name, first) == ("server", "read", 0)
-        if self.begun or not self.asked:
+        if (role, name) == ("server", "clone"):
+            self.clones_jail = bool(first & CLONE_NEWPID)
+        if self.begun or not self.asked or role == "other":
             return
         self.counts[role, name] += 1
         call = Call(role, name, self.counts[role, name])

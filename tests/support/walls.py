@@ -34,7 +34,7 @@ WALLS = {
     "descriptors closed on exec": ("close_on_exec",),
     "the control socket closed on exec": ("close_on_exec", (
         "sandbox/jail/child/init.c", "    return WALL(close_on_exec,",
-        "    fcntl(plan->control_fd, F_SETFD, 0);\n    return WALL(close_on_exec,")),
+        "    fcntl(jail->plan->control_fd, F_SETFD, 0);\n    return WALL(close_on_exec,")),
     "the host's root left": ("old_root_left",),
     "a read-only root": ("root_read_only",),
     "no set-user-id and no devices in the root": ("root_without_devices",),
@@ -79,6 +79,68 @@ WALLS = {
     "speculation switched off": ("control_speculation",),
     "a session of its own": ("session",),
     "the server's signals reset": ("reset_signals",),
+    # Of requests on files of a session: tests/unit/test-session-file.c, test-session-file-walls.c.
+    "nothing of /proc for requests on files": ("file_proc",),
+    "regular files only for requests on files": ("file_kind",),
+    "directories known again on the way up": ("file_levels",),
+    "a program restricted by Landlock": ("restrict_program",),
+    "answers about files with their end": (
+        ("sandbox/session_file.c", "result->outcome == OUTCOME_EXITED && result->exit_code == 0 && ", ""),),
+    # Of sessions, their commands and frames: tests/escape/attempts_of_sessions.py.
+    "permissions of written files only": (
+        ("mcp/extension/files.c", "#define MODE_MAX 0777", "#define MODE_MAX 07777"),
+        ("sandbox/session_file.c", "(spec->mode & ~(mode_t)0777) != 0", "(spec->mode & ~(mode_t)07777) != 0")),
+    "a pause between calls": ((
+        "sandbox/session.c", "    if (!session->is_stopped) {\n        session_enter(session, SESSION_RESTING",
+        "    if (session->stage == SESSION_NEW) {\n        session_enter(session, SESSION_RESTING"),),
+    "a deadline that kills": ((
+        "sandbox/session_command.c", "        say(command, WORD_COMMAND_END, SIGKILL);\n", ""),),
+    "a limit of output": ((
+        "sandbox/session_command.c", "> command->set->output_total)", "> UINT64_MAX - 1)"),),
+    "a limit of stdin": (("sandbox/session_command.c", "BUFFER(COMMAND_STDIN_MAX)", "BUFFER(4 * COMMAND_STDIN_MAX)"),),
+    "commands of a session": ((
+        "mcp/extension/exec.c", "            strcmp(exec->request.handle, entry->handle) == 0)", "            entry->handle[0] != 0)"),),
+    "signals to the command that is meant": ((
+        "sandbox/jail/child/commands.c", "command->pid == 0 || command->id != message->command", "command->pid == 0"),),
+    "ends of the present cell only": (("sandbox/session.c", "frame.cell == session->progress.number)", "frame.cell > 0)"),),
+    "ends by the language that runs": ((
+        "sandbox/session.c", "                    session_lane_of(session) == lane;", "                    lane->session == session;"),),
+    "interrupts of the language that runs": ((
+        "sandbox/jail/child/jail_session.c", "jail->lanes[message->lane % JAIL_LANES_MAX]", "jail->lanes[message->lane * 0]"),),
+    "a channel of one way": ((
+        "sandbox/jail/session_channels.c", "shutdown(to_program[0], SHUT_RD) < 0 ||", ""),),
+    "memory that nobody seals": ((
+        "sandbox/jail/session_channels.c", 'memfd_create("session", MFD_CLOEXEC)', 'memfd_create("session", MFD_CLOEXEC | MFD_ALLOW_SEALING)'),),
+    # Of copies of a session's interpreter: tests/escape/attempts_on_checkpoints.py.
+    "copies that init alone wakes": (("images/runners/python/fork_apart.c", "told.si_pid != state.init)", "told.si_pid < 0)"),),
+    "copies that kill(2) alone wakes": (("images/runners/python/fork_apart.c", "told.si_code != SI_USER ||", "told.si_signo != SIGURG ||"),),
+    "copies that take no signal": ((
+        "images/runners/python/fork_apart.c", "set_signals(UINT64_MAX, &state.signals)", "set_signals(UINT64_C(1) << (SIGURG - 1), &state.signals)"),),
+    "numbers above 0 for copies": ((
+        "sandbox/session_checkpoint.c", "lane->copy.a > 0 && lane->copy.a <= INT32_MAX", "lane->copy.a > 0"),),
+    "numbers of processes only for copies": (("sandbox/jail/child/checkpoints.c", "one.pid <= 1 || ", ""),),
+    "children of init only for copies": ((
+        "sandbox/jail/child/checkpoints.c", "    return syscall(SYS_waitid, P_PID, pid, &end, options, NULL) == 0 && end.si_pid == 0;",
+        "    return syscall(SYS_waitid, P_PID, pid, &end, options, NULL) != 0 || end.si_pid == 0;"),),
+    "nothing else of the session for copies": (("sandbox/jail/child/checkpoints.c", "is_known(jail, one.pid) || ", ""),),
+    "no command for copies": (("sandbox/jail/child/jail_session.c", "else if (!commands_have(jail, message->command))", "else"),),
+    "connections of one interpreter": ((
+        "images/runners/python/fork_apart.c", "    for (size_t i = 0; i < state.socket_count; i++) {\n        long flags", "    for (size_t i = state.socket_count; i < state.socket_count; i++) {\n        long flags"),),
+    # Of functions that a session's snippets call: tests/escape/attempts_on_calls.py.
+    "declared functions only": (("mcp/extension/functions.c", " ||\n        !call_functions_have(session_call_functions(call), call->name))", ")"),),
+    "names of calls without NUL": (("mcp/extension/functions.c", "strlen(call->name) != call->name_length ||\n        ", ""),),
+    "arguments that are objects": (("mcp/extension/functions.c", "else if (json_root(json)->type != JSON_OBJECT)", "else if (json_root(json) == NULL)"),),
+    "a limit of arguments": (("sandbox/session_calls.c", ".arguments = BUFFER(CALL_BYTES_MAX),", ".arguments = BUFFER(CALL_BYTES_MAX * 4),"),),
+    "a limit of calls": (("sandbox/session_calls.c", "    if (calls->made < calls->most && calls->open_count", "    if (calls->open_count"),),
+    "a limit of calls at once": (("sandbox/session_calls.c", "    if (calls->made < calls->most && calls->open_count < CALLS_AT_ONCE)", "    if (calls->made < calls->most)"),),
+    "numbers of one call each": (("sandbox/session_calls.c", "    if (piece->name_length > 0 && call != NULL)\n        return -EPROTO;\n", ""),),
+    "calls that end": (("sandbox/session_calls.c", "    if (call->number > 0)\n        return -EPROTO;\n", ""),),
+    "a limit of a call's time": ((
+        "sandbox/session_calls.c", "call->began_at + calls->call_ms * NANOSECONDS_PER_MILLISECOND", "call->began_at + 60000 * NANOSECONDS_PER_MILLISECOND"),),
+    "no wait without open calls": (("sandbox/session_calls.c", "    return calls->open != NULL && call == NULL;", "    return call == NULL;"),),
+    "no wait for calls that are not with the client": (("sandbox/session_calls.c", "    while (call != NULL && call->number > 0)", "    while (call != NULL)"),),
+    "refusals that are read": (("sandbox/call_channel.c", " && channel->answer_count < CALL_ANSWERS_WAITING;", ";"),),
+    "positions of files of a copy": (("images/runners/python/fork_apart.c", "        if (state.files[i].offset >= 0)\n", "        if (state.files[i].offset < 0)\n"),),
     # Of folders of the host: tests/escape/attempts_folders.py.
     "overlays over folders": ((
         "sandbox/jail/child/folders.c", "    switch (mode) {\n    case FOLDER_OVERLAY:",
@@ -158,9 +220,7 @@ WALLS = {
         "        jail->scratch_fds[i] = is_shared ? mount_copy(AT_FDCWD, scratch->target, 0)\n"
         "                                         : mount_copy(jail->scratch_fd, scratch->name, 0);\n"),),
     "descriptors closed by a fork": ((
-        "sandbox/jail/child/init.c", "prctl(PR_SET_NAME, plan->program_name) < 0 ||\n"
-        "        syscall(SYS_close_range, next, UINT_MAX, 0) < 0)",
-        "prctl(PR_SET_NAME, plan->program_name) < 0 || next == 0)"),),
+        "sandbox/jail/child/init.c", "    if (syscall(SYS_close_range, next, UINT_MAX, 0) < 0)", "    if (next == 0)"),),
     "a plan that is unmapped": ((
         "sandbox/jail/child/fork_server.c", "    munmap((void *)FORK_PLAN_ADDRESS, plan_size);\n", ""),),
     "templates that share nothing": ((
@@ -170,6 +230,13 @@ WALLS = {
     "a filter of each fork": ("template_filter", (
         "sandbox/jail/child/privileges.c", "    return r == 0 ? install(&filter) : r;",
         "    return r == 0 && !plan->is_fork ? install(&filter) : r;"),),
+    "calls of a template that its forks may not make": (("seccomp-profiles/fork.json", '["setns"]', "[]"),),
+    "a profile of each fork": ((
+        "sandbox/limited_sandbox.c", "    plan_fork(design->plan, &host->fork_filter, &plan);\n",
+        "    plan_fork(design->plan, &host->fork_filter, &plan);\n    plan.jail.filter = host->template_filter.code;\n"
+        "    plan.jail.filter_length = host->template_filter.length;\n"),),
+    "no forks with a profile that allows more": ((
+        "sandbox/engine.c", "filter_is_within_default(options->profile, more)", "filter_is_within_default(NULL, more)"),),
     "a read-only /proc in forks": ((
         "sandbox/jail/child/mounts.c", "    int r = WALL(proc_read_only, ", "    int r = jail->plan->is_fork ? 0 : WALL(proc_read_only, "),),
     "Landlock in the plan of a fork": ((

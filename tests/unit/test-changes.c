@@ -145,8 +145,8 @@ static void passes_on_a_fault(void **state)
 }
 
 /* A patch of one folder, with these bytes. */
-static void make_patch(struct folder_patches *patches, const struct folder *folder,
-                       const char *report, const char *patch)
+static void make_patch(struct folder_patches *patches, const char *folder, const char *report,
+                       const char *patch)
 {
     struct folder_patch *made = &patches->list[patches->count++];
     *made = (struct folder_patch){.folder = folder, .changes = CHANGES_NONE};
@@ -169,11 +169,11 @@ static char *note_of(const struct folder_patches *patches, bool shows_patch, str
 static void tells_changes_in_lines(void **state)
 {
     (void)state;
-    const struct folder folder = {.path = (char *)"/home/me/it's"};
+    static const char folder[] = "/home/me/it's";
     OWNED(folder_patches_release) struct folder_patches patches = {0};
     OWNED(buffer_release) struct buffer text = BUFFER(65536);
     make_patch(
-        &patches, &folder,
+        &patches, folder,
         REPORT(FILE_X
                ",{\"path\":\"m\",\"status\":\"M\",\"added\":2,\"removed\":3,"
                "\"binary\":false,\"version\":\"v\"},{\"path\":\"b\",\"status\":\"M\",\"added\":0,"
@@ -209,10 +209,9 @@ static void offers_a_command_for_plain_paths_only(void **state)
         {"/a\xff", "/c", NULL},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        const struct folder folder = {.path = (char *)cases[i].folder};
         OWNED(folder_patches_release) struct folder_patches patches = {0};
         OWNED(buffer_release) struct buffer text = BUFFER(65536);
-        make_patch(&patches, &folder, REPORT(FILE_X, "0", "", "1"), "x");
+        make_patch(&patches, cases[i].folder, REPORT(FILE_X, "0", "", "1"), "x");
         patches.list[0].path = strdup(cases[i].patch);
         const char *note = note_of(&patches, false, &text);
         const char *found = strstr(note, "\nTo apply it");
@@ -226,15 +225,15 @@ static void offers_a_command_for_plain_paths_only(void **state)
 static void shows_the_beginning_in_whole_lines(void **state)
 {
     (void)state;
-    const struct folder folder = {.path = (char *)"/a"};
+    static const char folder[] = "/a";
     OWNED(folder_patches_release) struct folder_patches patches = {0};
     OWNED(buffer_release) struct buffer text = BUFFER(65536);
     char patch[NOTES_PATCH_MAX + 100];
     memset(patch, 'x', sizeof(patch) - 1);
     patch[sizeof(patch) - 1] = '\0';
     patch[NOTES_PATCH_MAX - 50] = '\n';
-    make_patch(&patches, &folder, REPORT(FILE_X, "0", "", "1"), patch);
-    make_patch(&patches, &folder, REPORT(FILE_X, "0", "", "1"), patch);
+    make_patch(&patches, folder, REPORT(FILE_X, "0", "", "1"), patch);
+    make_patch(&patches, folder, REPORT(FILE_X, "0", "", "1"), patch);
     const char *note = note_of(&patches, true, &text);
     assert_non_null(strstr(note, "x\n[... 149 bytes of the patch not shown ...]\nChanges in"));
     assert_true(strlen(note) < NOTES_PATCH_MAX + 1000);
@@ -243,11 +242,10 @@ static void shows_the_beginning_in_whole_lines(void **state)
 static void tells_what_is_lost(void **state)
 {
     (void)state;
-    const struct folder folder = {.path = (char *)"/a"};
     OWNED(folder_patches_release) struct folder_patches patches = {.count = 1, .lost = 2};
     OWNED(buffer_release) struct buffer text = BUFFER(65536);
     patches.list[0] = (struct folder_patch){
-        .folder = &folder, .failure = strdup("it broke"), .changes = CHANGES_NONE};
+        .folder = "/a", .failure = strdup("it broke"), .changes = CHANGES_NONE};
     assert_string_equal(note_of(&patches, true, &text),
                         "What it wrote to its copy of /a is lost: it broke.\n"
                         "What it wrote to its copies of 2 folders is lost.");

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -62,7 +64,7 @@ static void stop(struct loop_timer *timer)
     loop_stop(&reader->loop);
 }
 
-static void reader_open(struct reader *reader, int input_fd)
+static void reader_open_with(struct reader *reader, int input_fd, int output_fd)
 {
     *reader = (struct reader){
         .loop = {.epoll_fd = -1},
@@ -76,8 +78,12 @@ static void reader_open(struct reader *reader, int input_fd)
     };
     assert_int_equal(loop_open(&reader->loop), 0);
     assert_int_equal(
-        channel_open(&reader->channel, &reader->loop, input_fd, STDERR_FILENO, &reader->observer),
-        0);
+        channel_open(&reader->channel, &reader->loop, input_fd, output_fd, &reader->observer), 0);
+}
+
+static void reader_open(struct reader *reader, int input_fd)
+{
+    reader_open_with(reader, input_fd, STDERR_FILENO);
 }
 
 static void reader_close(struct reader *reader)
@@ -100,6 +106,46 @@ static void fill_pipe(int ends[2], const char *text, bool is_closed)
     assert_int_equal(write(ends[1], text, strlen(text)), strlen(text));
     if (is_closed)
         fd_close(&ends[1]);
+}
+
+static int unread_in(int fd)
+{
+    int unread = -1;
+    assert_int_equal(ioctl(fd, FIONREAD, &unread), 0);
+    return unread;
+}
+
+/* Whose writes wait for room, were there too much for it. */
+static void an_output_pipe_is_filled_and_not_waited_for(void **state)
+{
+    (void)state;
+    static char line[300000], read_back[sizeof(line) + 1];
+    struct reader reader;
+    int in[2], out[2];
+    memset(line, 'x', sizeof(line));
+    fill_pipe(in, "", false);
+    fill_pipe(out, "", false);
+    int capacity = fcntl(out[1], F_GETPIPE_SZ);
+    reader_open_with(&reader, in[0], out[1]);
+    alarm(30);
+    channel_send(&reader.channel, line, sizeof(line));
+    look(&reader);
+    assert_int_equal(unread_in(out[0]), capacity);
+    ssize_t length = read(out[0], read_back, 5000); /* one page of them is free */
+    look(&reader);
+    while (length < (ssize_t)sizeof(read_back)) {
+        length += read(out[0], read_back + length, sizeof(read_back) - (size_t)length);
+        look(&reader);
+    }
+    alarm(0);
+    assert_memory_equal(read_back, line, sizeof(line));
+    assert_int_equal(read_back[sizeof(line)], '\n');
+    assert_true(channel_is_drained(&reader.channel));
+    reader_close(&reader);
+    for (size_t i = 0; i < 2; i++) {
+        fd_close(&in[i]);
+        fd_close(&out[i]);
+    }
 }
 
 static void no_line_is_delivered_while_held(void **state)
@@ -179,6 +225,7 @@ static void a_failed_read_is_no_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_output_pipe_is_filled_and_not_waited_for),
         cmocka_unit_test(no_line_is_delivered_while_held),
         cmocka_unit_test(the_end_waits_for_lines_that_wait),
         cmocka_unit_test(a_hold_from_the_start_loses_none),

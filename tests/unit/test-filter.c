@@ -463,6 +463,82 @@ static void the_default_profile_was_compiled_as_it_would_be_now(void **state)
     filter_release(&other);
 }
 
+/* Together they give each call the answer of the profile, whatever its arguments: the stricter one, or that of the newer. */
+static void a_fork_has_the_default_profile_in_two_parts(void **state)
+{
+    (void)state;
+    static const char *const without[][2] = {
+        {NULL, NULL}, {FILTER_UNPOLLED_CALLS, FILTER_UNPOLLED_CALLS_OF_TEMPLATES}};
+    static const uint64_t numbers[] = {0, 1, 2, 4, 8, 16, 38, 262144, 1 << 28, 1 << 30, NO_FD};
+    for (size_t i = 0; i < 2; i++) {
+        OWNED(filter_release) struct filter whole = {0};
+        OWNED(filter_release) struct filter below = {0};
+        OWNED(filter_release) struct filter above = {0};
+        assert_int_equal(filter_compile_default(without[i][0], &whole, NULL), 0);
+        assert_int_equal(filter_compile_template(without[i][1], &below, NULL), 0);
+        assert_int_equal(filter_compile_fork(without[i][0], &above, NULL), 0);
+        assert_true(above.length < 32);
+        for (long number = -1; number < 1024; number++)
+            for (size_t j = 0; j < ARRAY_LENGTH(numbers) * ARRAY_LENGTH(numbers); j++) {
+                uint64_t first = numbers[j % ARRAY_LENGTH(numbers)];
+                uint64_t second = numbers[j / ARRAY_LENGTH(numbers)];
+                uint32_t expected = verdict_on_four(&whole, number, first, second, second, first);
+                uint32_t one = verdict_on_four(&above, number, first, second, second, first);
+                uint32_t other = verdict_on_four(&below, number, first, second, second, first);
+                bool is_newer = (int32_t)(one & SECCOMP_RET_ACTION_FULL) <=
+                                (int32_t)(other & SECCOMP_RET_ACTION_FULL);
+                assert_int_equal(is_newer ? one : other, expected);
+            }
+    }
+}
+
+static void a_profile_is_within_the_default_one_or_a_call_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rule;
+        const char *more; /* NULL: it is within */
+    } table[] = {
+        {"\"names\": [\"read\", \"write\"]", NULL},
+        {"\"names\": [\"read\", \"ptrace\"]", "ptrace"},
+        {"\"names\": [\"no_such_call\"]", "no_such_call"},
+        {"\"names\": [\"read\"], \"args\": [{\"index\": 0, \"value\": 3, \"op\": \"SCMP_CMP_EQ\"}]",
+         NULL},
+        /* As the default has it; and with another value, operator or place, one more condition, or none. */
+        {"\"names\": [\"memfd_create\"], \"args\": [{\"index\": 1, \"value\": 4, \"valueTwo\": 0, "
+         "\"op\": \"SCMP_CMP_MASKED_EQ\"}]",
+         NULL},
+        {"\"names\": [\"memfd_create\"], \"args\": [{\"index\": 1, \"value\": 4, \"valueTwo\": 4, "
+         "\"op\": \"SCMP_CMP_MASKED_EQ\"}]",
+         "memfd_create"},
+        {"\"names\": [\"memfd_create\"], \"args\": [{\"index\": 1, \"value\": 4, \"valueTwo\": 0, "
+         "\"op\": \"SCMP_CMP_NE\"}]",
+         "memfd_create"},
+        {"\"names\": [\"memfd_create\"], \"args\": [{\"index\": 0, \"value\": 4, \"valueTwo\": 0, "
+         "\"op\": \"SCMP_CMP_MASKED_EQ\"}]",
+         "memfd_create"},
+        {"\"names\": [\"memfd_create\"], \"args\": [{\"index\": 1, \"value\": 4, \"valueTwo\": 0, "
+         "\"op\": \"SCMP_CMP_MASKED_EQ\"}, {\"index\": 0, \"value\": 0, \"op\": \"SCMP_CMP_NE\"}]",
+         "memfd_create"},
+        {"\"names\": [\"memfd_create\"]", "memfd_create"},
+        {"\"names\": [\"mmap\"], \"args\": []", "mmap"},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
+        char profile[512], call[FILTER_CALL_SIZE];
+        snprintf(profile, sizeof(profile),
+                 "{\"defaultAction\": \"SCMP_ACT_ERRNO\", \"syscalls\": ["
+                 "{\"names\": [\"mount\"], \"action\": \"SCMP_ACT_TRAP\"},"
+                 "{%s, \"action\": \"SCMP_ACT_ALLOW\"}]}",
+                 table[i].rule);
+        assert_int_equal(filter_is_within_default(profile, call), table[i].more == NULL);
+        assert_string_equal(call, table[i].more != NULL ? table[i].more : "");
+    }
+    char call[FILTER_CALL_SIZE];
+    assert_true(filter_is_within_default(NULL, call));
+    OWNED_MEMORY char *text = strndup(default_profile_json, sizeof(default_profile_json));
+    assert_true(filter_is_within_default(text, call));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -474,6 +550,8 @@ int main(void)
         cmocka_unit_test(every_name_is_a_call_of_x86_64_or_arm64),
         cmocka_unit_test(bad_profiles_are_refused_with_the_member_named),
         cmocka_unit_test(rules_for_capabilities_and_other_machines_do_not_apply),
+        cmocka_unit_test(a_fork_has_the_default_profile_in_two_parts),
+        cmocka_unit_test(a_profile_is_within_the_default_one_or_a_call_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

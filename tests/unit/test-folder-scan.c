@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -417,6 +418,72 @@ static void name_that_was_away_is_told(void **state)
     assert_string_equal(changes.list[0], name);
 }
 
+/* The names that a comparison tells. */
+static size_t told(struct folder_guard *guard)
+{
+    OWNED(folder_changes_release) struct folder_changes changes = {0};
+    folder_guard_compare(guard, &changes);
+    assert_false(changes.is_unknown);
+    return changes.count + changes.more;
+}
+
+static void what_changes_in_a_name_that_appeared_is_told(void **state)
+{
+    const struct folders folders = {*state, 1};
+    OWNED(folder_guard_release) struct folder_guard guard = {.folders = &folders};
+    struct jail_plan plan = {0};
+    char path[96];
+    make(".vscode/");
+    assert_int_equal(folder_guard_open(&guard, &plan, NULL), 0);
+    make(".claude/");
+    make(".claude/sub/");
+    make("bare/");
+    make("bare/HEAD");
+    make("bare/objects/");
+    make("bare/refs/");
+    assert_int_equal(told(&guard), 2);
+    assert_int_equal(told(&guard), 0);
+    make(".claude/sub/settings.json");
+    assert_int_equal(told(&guard), 1);
+    assert_int_equal(told(&guard), 0);
+    snprintf(path, sizeof(path), "%s/.claude/sub/settings.json", root);
+    assert_int_equal(truncate(path, 10), 0);
+    make("bare/config");
+    assert_int_equal(told(&guard), 2);
+    assert_int_equal(told(&guard), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(told(&guard), 1);
+    assert_int_equal(told(&guard), 0);
+    make(".vscode/tasks.json"); /* by somebody else: it is protected in the jail */
+    assert_int_equal(told(&guard), 0);
+}
+
+static void names_that_can_change_unseen_are_told_each_time(void **state)
+{
+    const struct folders folders = {*state, 1};
+    OWNED(folder_guard_release) struct folder_guard guard = {.folders = &folders};
+    struct jail_plan plan = {0};
+    char path[96];
+    assert_int_equal(folder_guard_open(&guard, &plan, NULL), 0);
+    make(".claude/");
+    make(".claude/settings.json");
+    make(".envrc");
+    snprintf(path, sizeof(path), "%s/.claude/settings.json", root);
+    assert_int_equal(truncate(path, 10), 0);
+    OWNED_FD int fd = open(path, O_RDWR | O_CLOEXEC);
+    char *bytes = mmap(NULL, 10, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(bytes, MAP_FAILED);
+    fd_close(&fd);
+    bytes[0] = '1';
+    assert_int_equal(told(&guard), 2);
+    bytes[0] = '2';
+    assert_int_equal(told(&guard), 1);
+    assert_int_equal(told(&guard), 1);
+    assert_int_equal(munmap(bytes, 10), 0);
+    assert_int_equal(told(&guard), 1); /* it could change after the last time */
+    assert_int_equal(told(&guard), 0);
+}
+
 static void folder_that_was_replaced_is_refused(void **state)
 {
     const struct folders folders = {*state, 1};
@@ -451,6 +518,8 @@ int main(void)
         TEST(folder_that_was_replaced_is_refused),
         TEST(name_that_was_away_is_told),
         TEST(names_that_appear_or_are_replaced_are_told),
+        TEST(what_changes_in_a_name_that_appeared_is_told),
+        TEST(names_that_can_change_unseen_are_told_each_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

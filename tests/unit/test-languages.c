@@ -69,17 +69,6 @@ static void every_language_runs_its_code_file(void **state)
     }
 }
 
-/* Handles of sessions tell the language. */
-static void no_two_languages_share_a_prefix(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
-        for (size_t k = 0; k < i; k++)
-            if (languages[i]->session != NULL && languages[k]->session != NULL)
-                assert_string_not_equal(languages[i]->session->prefix,
-                                        languages[k]->session->prefix);
-}
-
 static void a_guess_is_the_nearest_name(void **state)
 {
     (void)state;
@@ -96,7 +85,6 @@ int main(void)
         cmocka_unit_test(every_language_is_what_its_place_and_name_say),
         cmocka_unit_test(every_language_has_a_recipe_for_its_image),
         cmocka_unit_test(every_language_runs_its_code_file),
-        cmocka_unit_test(no_two_languages_share_a_prefix),
         cmocka_unit_test(a_guess_is_the_nearest_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

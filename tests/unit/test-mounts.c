@@ -40,10 +40,12 @@ static const struct {
     {"/me@home:overlay", "/me@home", FOLDER_OVERLAY, NULL},
     {"/me@home:ro@/mnt", "/me@home", FOLDER_READ_ONLY, "/mnt"},
     {"/a@/b@/c", "/a@/b", FOLDER_READ_ONLY, "/c"},
-    {"/a@/b:ro", "/a", FOLDER_READ_ONLY, "/b:ro"},
+    {"/a@/b:rox", "/a", FOLDER_READ_ONLY, "/b:rox"},
     {"/with space,comma\\\n:overlay", "/with space,comma\\\n", FOLDER_OVERLAY, NULL},
     {"", NULL, 0, NULL},
     {":ro", NULL, 0, NULL},
+    {"/a@/b:ro", NULL, 0, NULL},
+    {"/a:ro@/b:overlay", NULL, 0, NULL},
     {"@/mnt", NULL, 0, NULL},
     {":overlay@/mnt", NULL, 0, NULL},
 };

@@ -27,6 +27,7 @@ static const struct plan_file home_files[] = {{"certificates", "a\0b", 3}, {"oth
 static const struct plan_rlimit rlimits[] = {{RLIMIT_NOFILE, 7, 7}, {RLIMIT_CORE, 1, 1}};
 static const struct plan_path_rights path_rights[] = {{"/", RIGHTS_READ}, {"/x", RIGHTS_WRITE}};
 static const struct sock_filter filter[] = {{6, 0, 0, 0x7fff0000}, {6, 0, 0, 0}};
+static const struct sock_filter joined_filter[] = {{6, 0, 0, 0x50001}};
 static char *argv[] = {(char *)"a", (char *)"b", NULL};
 static char *programs[] = {(char *)"/a", (char *)"/b", NULL};
 static char *environment[] = {(char *)"A=1", (char *)"B=2", NULL};
@@ -93,6 +94,7 @@ static void a_plan_is_whole_where_it_was_packed_for(void **state)
     assert_null(copy->masks[2]);
     assert_int_equal(copy->rlimits[0].limit, 7);
     assert_memory_equal(copy->filter, filter, sizeof(filter));
+    assert_memory_equal(copy->joined_filter, joined_filter, sizeof(joined_filter));
     munmap(place, PLAN_PACK_MAX);
 }
 

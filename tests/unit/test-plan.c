@@ -308,7 +308,8 @@ static void plans_are_the_same_but_for_the_code_and_its_time(void **state)
     static const struct home_link link = {"path", "/target"};
     static const struct home_file file = {"path", "text", 4, true};
     static const struct home_file other_file = {"path", "tent", 4, true};
-    struct run_spec specs[19];
+    static const struct home_file executable = {"path", "text", 4, true, false, true};
+    struct run_spec specs[20];
     for (size_t i = 0; i < ARRAY_LENGTH(specs); i++) {
         specs[i] = spec_for(argv);
         specs[i].wall_max_ms = 60000;
@@ -338,6 +339,8 @@ static void plans_are_the_same_but_for_the_code_and_its_time(void **state)
     specs[16].stdin_source.kind = STDIN_DESCRIPTOR;
     specs[17].joins_output = true;
     specs[18].directory = "/data";
+    specs[19].home_files = &executable;
+    specs[19].home_file_count = 1;
     struct run_spec spec = spec_for(argv);
     spec.wall_max_ms = 60000;
     struct fault fault = {0};
@@ -350,6 +353,10 @@ static void plans_are_the_same_but_for_the_code_and_its_time(void **state)
         if (plan_is_same(plan, other) != same || plan_is_same(other, plan) != same)
             fail_msg("%zu", i);
     }
+    OWNED(plan_release) struct plan *file_plan = NULL, *executable_plan = NULL;
+    assert_int_equal(build(&specs[10], &file_plan, &fault), 0);
+    assert_int_equal(build(&specs[19], &executable_plan, &fault), 0);
+    assert_false(plan_is_same(file_plan, executable_plan));
     OWNED(plan_release) struct plan *bytes = NULL, *descriptor = NULL;
     assert_int_equal(build(&specs[15], &bytes, &fault), 0);
     assert_int_equal(build(&specs[16], &descriptor, &fault), 0);

@@ -321,9 +321,26 @@ static void slow_samples_are_taken_less_often(void **state)
                      MILLISECONDS(SAMPLE_PAUSE_MAX_MS));
 }
 
+static void what_is_given_back_is_measured_anew_and_was_no_limit(void **state)
+{
+    (void)state;
+    struct polling_history history = {.limits_reached = REACHED_PROCESSES};
+    const struct polling_sample over = {.usage.resident_bytes = 1500, .now = BEGIN};
+    assert_true(judge(&history, &over).measure);
+    assert_int_equal(measure(&history, 1400, 0, 0), LIMIT_MEMORY);
+    history.limits_reached |= REACHED_MEMORY | REACHED_MACHINE_MEMORY;
+    assert_false(judge(&history, &over).measure);
+    polling_rules_forget_memory(&history);
+    assert_int_equal(history.limits_reached, REACHED_PROCESSES);
+    assert_true(judge(&history, &over).measure);
+    assert_int_equal(measure(&history, 900, 0, 0), LIMIT_COUNT);
+    assert_int_equal(history.peak_memory_bytes, 1400);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_given_back_is_measured_anew_and_was_no_limit),
         cmocka_unit_test(memory_is_judged_by_bound_and_measurement),
         cmocka_unit_test(memory_that_cannot_be_measured_is_that_of_too_many_processes),
         cmocka_unit_test(a_measurement_holds_while_it_proves_the_limit),

@@ -169,7 +169,7 @@ static void advice_follows_the_end_and_only_in_failures(void **state)
 static void every_end_says_first_how_it_ended(void **state)
 {
     (void)state;
-    const struct session_view session = {.handle = "py-k3f9x2", .kept = "variables and files"};
+    const struct session_view session = {.handle = "s-k3f9x2", .kept = "variables and files"};
     for (unsigned i = 0; i < 2 * OUTCOME_COUNT; i++) {
         OWNED(run_result_release) struct run_result result = result_of("a", "");
         result.outcome = i / 2;
@@ -212,12 +212,12 @@ static void the_record_is_always_there(void **state)
     assert_string_equal(
         buffer_string(&text),
         "{\"outcome\":\"signaled\",\"exit_code\":null,\"signal\":\"SIGKILL\",\"stdout_bytes\":2,"
-        "\"stderr_bytes\":1,\"stdout_cut\":0,\"stderr_cut\":0,\"duration_ms\":1.235,\"cpu_ms\":0,"
+        "\"stderr_bytes\":1,\"stdout_cut\":0,\"stderr_cut\":0,\"value_bytes\":null,\"duration_ms\":1.235,\"cpu_ms\":0,"
         "\"peak_memory_bytes\":null,\"peak_processes\":3,\"isolation\":\"namespaces\",\"tier\":\"F\","
         "\"start\":\"cold\",\"limits\":\"rlimit\",\"enforced\":{\"memory\":\"watched\",\"processes\":\"rlimit\","
         "\"cpu\":\"watched\"},\"limits_reached\":[\"time\",\"memory\",\"disk\"],"
         "\"image\":\"python\",\"files\":[],\"figures\":0,\"changes\":null,\"network\":null,"
-        "\"session\":null,\"policy\":null}");
+        "\"session\":null,\"calls\":null,\"more_calls\":null,\"policy\":null}");
 }
 
 static void assert_json_failure(const struct json *json, int64_t exit_code, const char *out,

@@ -38,12 +38,12 @@ static void count_notification(void *data, const struct rpc_message *message)
     peer->notifications++;
 }
 
-static void keep_line(void *data, const char *line, size_t length)
+static void keep_line(void *data, struct buffer *line)
 {
     struct peer *peer = data;
-    assert_null(memchr(line, '\n', length));
-    assert_true(length < LINE_OUT_MAX);
-    assert_int_equal(buffer_append(&peer->sent, line, length), 0);
+    assert_null(memchr(line->data, '\n', line->length));
+    assert_true(line->length < LINE_OUT_MAX);
+    assert_int_equal(buffer_append(&peer->sent, line->data, line->length), 0);
     assert_int_equal(buffer_append(&peer->sent, "\n", 1), 0);
 }
 

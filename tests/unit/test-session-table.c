@@ -53,9 +53,11 @@ static struct session_entry *add_displacing(struct place *place, const char *lan
 {
     struct session_entry *entry = NULL;
     struct fault fault = {0};
-    assert_int_equal(
-        session_table_add(&place->table, 0, language_find(language), &entry, displaced, &fault), 0);
-    entry->session = (struct session *)&sessions[place->table.count];
+    assert_int_equal(session_table_add(&place->table, 0, &entry, &fault), 0);
+    entry->live = (struct live_session){.session = (struct session *)&sessions[place->table.count],
+                                        .languages = {language_find(language)},
+                                        .language_count = 1};
+    session_entry_make_room(entry, displaced);
     return entry;
 }
 
@@ -65,24 +67,23 @@ static struct session_entry *add(struct place *place, const char *language)
     return add_displacing(place, language, displaced);
 }
 
-static void handles_tell_the_language_and_are_never_the_same(void **state)
+static void handles_are_of_one_form_and_never_the_same(void **state)
 {
     struct place *place = *state;
-    static const char *const known[][2] = {
-        {"python", "py-"}, {"javascript", "js-"}, {"bash", "sh-"}};
+    static const char *const known[] = {"python", "javascript", "bash"};
     char seen[3][SESSION_HANDLE_SIZE];
     for (size_t i = 0; i < 3; i++) {
-        const struct session_entry *entry = add(place, known[i][0]);
+        const struct session_entry *entry = add(place, known[i]);
         memcpy(seen[i], entry->handle, sizeof(seen[i]));
-        assert_memory_equal(entry->handle, known[i][1], 3);
-        assert_int_equal(strlen(entry->handle), 3 + SESSION_HANDLE_LETTERS);
-        assert_int_equal(strspn(entry->handle + 3, "abcdefghijklmnopqrstuvwxyz234567"),
+        assert_memory_equal(entry->handle, "s-", 2);
+        assert_int_equal(strlen(entry->handle), 2 + SESSION_HANDLE_LETTERS);
+        assert_int_equal(strspn(entry->handle + 2, "abcdefghijklmnopqrstuvwxyz234567"),
                          SESSION_HANDLE_LETTERS);
         assert_ptr_equal(session_table_find(&place->table, 0, entry->handle), entry);
         assert_null(session_table_find_end(&place->table, 0, entry->handle));
     }
-    assert_string_not_equal(seen[0] + 3, seen[1] + 3);
-    assert_string_not_equal(seen[1] + 3, seen[2] + 3);
+    assert_string_not_equal(seen[0], seen[1]);
+    assert_string_not_equal(seen[1], seen[2]);
 }
 
 static void the_least_recently_used_gives_way_and_is_remembered(void **state)
@@ -100,28 +101,48 @@ static void the_least_recently_used_gives_way_and_is_remembered(void **state)
     assert_null(session_table_find(&place->table, 0, expected));
     const struct session_end *end = session_table_find_end(&place->table, 0, expected);
     assert_string_equal(end->reason, "ended to make room for another one");
-    assert_ptr_equal(end->language, language_find("python"));
+    assert_string_equal(end->kept, "variables and files");
     struct fault fault = {0};
-    assert_int_equal(
-        session_text_explain_unknown(&place->table, 0, expected, language_find("python"), &fault),
-        -ENOENT);
+    assert_int_equal(session_text_explain_unknown(&place->table, 0, expected, &fault), -ENOENT);
     assert_non_null(strstr(
         fault.text,
-        "it ended to make room for another one. Its variables and files are gone. Alive: py-"));
+        "it ended to make room for another one. Its variables and files are gone. Alive: s-"));
     assert_non_null(strstr(fault.text, " (0 calls, 0 s ago). Start another with \"new\"."));
+}
+
+static void one_that_cannot_be_opened_displaces_none(void **state)
+{
+    struct place *place = *state;
+    const struct session_entry *kept[] = {add(place, "python"), add(place, "python")};
+    struct session_entry *entry = NULL;
+    struct fault fault = {0};
+    assert_int_equal(session_table_add(&place->table, 0, &entry, &fault), 0);
+    session_table_drop(entry);
+    assert_int_equal(ended, 0);
+    for (size_t i = 0; i < 2; i++)
+        assert_ptr_equal(session_table_find(&place->table, 0, kept[i]->handle), kept[i]);
+}
+
+static void the_newest_does_not_give_way_for_itself(void **state)
+{
+    struct place *place = *state;
+    char displaced[SESSION_HANDLE_SIZE];
+    struct session_entry *old[] = {add(place, "python"), add(place, "python")};
+    old[0]->used_at = old[1]->used_at = INT64_MAX;
+    const struct session_entry *newest = add_displacing(place, "python", displaced);
+    assert_int_equal(ended, 1);
+    assert_string_not_equal(displaced, newest->handle);
+    assert_ptr_equal(session_table_find(&place->table, 0, newest->handle), newest);
 }
 
 static void busy_sessions_do_not_give_way(void **state)
 {
     struct place *place = *state;
-    char displaced[SESSION_HANDLE_SIZE];
     session_entry_begin_call(add(place, "python"));
     session_entry_begin_call(add(place, "python"));
     struct session_entry *none = NULL;
     struct fault fault = {0};
-    assert_int_equal(
-        session_table_add(&place->table, 0, language_find("bash"), &none, displaced, &fault),
-        -EAGAIN);
+    assert_int_equal(session_table_add(&place->table, 0, &none, &fault), -EAGAIN);
     assert_null(none);
     assert_int_equal(ended, 0);
     assert_int_equal(session_text_explain_busy(&place->table, 0, &fault), -EAGAIN);
@@ -181,50 +202,36 @@ static void ended_sessions_are_remembered_up_to_a_limit(void **state)
     assert_int_equal(strlen(session_table_find_end(&place->table, 0, last)->reason),
                      SESSION_REASON_SIZE - 1);
     struct fault fault = {0};
-    assert_int_equal(
-        session_text_explain_unknown(&place->table, 0, first, language_find("python"), &fault),
-        -ENOENT);
+    assert_int_equal(session_text_explain_unknown(&place->table, 0, first, &fault), -ENOENT);
     assert_non_null(strstr(fault.text, ". None is alive. Start another"));
-}
-
-static void a_handle_of_another_language_is_told_so(void **state)
-{
-    struct place *place = *state;
-    struct session_entry *entry = add(place, "bash");
-    struct fault fault = {0};
-    assert_int_equal(session_text_explain_unknown(&place->table, 0, entry->handle,
-                                                  language_find("python"), &fault),
-                     -ENOENT);
-    assert_non_null(strstr(fault.text, "is a session of Bash, not of Python"));
 }
 
 static void only_what_is_alive_is_told_to_be(void **state)
 {
     struct place *place = *state;
-    static const struct {
-        const char *alive, *asked, *told;
-    } table[] = {
-        {NULL, "python", ". None is alive. Start another"},
-        {NULL, "bash", ". None is alive. Start another"},
-        {"bash", "python", ". None of Python is alive, but of other tools: sh-"},
-        {"bash", "javascript", ". None of JavaScript is alive, but of other tools: sh-"},
-        {"bash", "bash", ". Alive: sh-"},
-        {"python", "bash", ". None of Bash is alive, but of other tools: py-"},
-        {"python", "javascript", ". None of JavaScript is alive, but of other tools: py-"},
-        {"python", "python", ". Alive: py-"},
-        {"javascript", "python", ". None of Python is alive, but of other tools: js-"},
-        {"javascript", "javascript", ". Alive: js-"},
+    static const char *const table[][2] = {
+        {NULL, ". None is alive. Start another"},
+        {"bash", ". Alive: s-"},
+        {"python", ". Alive: s-"},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
-        struct session_entry *entry = table[i].alive != NULL ? add(place, table[i].alive) : NULL;
+        struct session_entry *entry = table[i][0] != NULL ? add(place, table[i][0]) : NULL;
         struct fault fault = {0};
-        assert_int_equal(session_text_explain_unknown(&place->table, 0, "xx-aaaaaa",
-                                                      language_find(table[i].asked), &fault),
+        assert_int_equal(session_text_explain_unknown(&place->table, 0, "s-aaaaaa", &fault),
                          -ENOENT);
-        assert_non_null(strstr(fault.text, table[i].told));
+        assert_non_null(strstr(fault.text, table[i][1]));
         if (entry != NULL)
             session_table_note_end(entry, "ended");
     }
+}
+
+static void what_is_kept_depends_on_the_languages(void **state)
+{
+    struct place *place = *state;
+    struct session_entry *entry = add(place, "bash");
+    assert_string_equal(live_session_kept(&entry->live), "files, directory and exported variables");
+    entry->live.languages[entry->live.language_count++] = language_find("python");
+    assert_string_equal(live_session_kept(&entry->live), "variables and files");
 }
 
 static const char *note_of(const struct session_view *view, struct buffer *text)
@@ -238,27 +245,27 @@ static void results_say_what_is_kept_and_what_is_lost(void **state)
 {
     (void)state;
     OWNED(buffer_release) struct buffer text = BUFFER(1024);
-    struct session_view view = {.handle = "py-abcdef",
+    struct session_view view = {.handle = "s-abcdef",
                                 .is_kept = true,
                                 .kept = "variables and files",
                                 .calls = 1,
                                 .displaced = ""};
     assert_string_equal(
         note_of(&view, &text),
-        "[session py-abcdef: 1 call, variables and files kept; give it as session to go on]");
-    view.displaced = "js-uvwxyz";
+        "[session s-abcdef: 1 call, variables and files kept; give it as session to go on]");
+    view.displaced = "s-uvwxyz";
     view.calls = 2;
     assert_string_equal(
         note_of(&view, &text),
-        "[session js-uvwxyz was the least recently used and ended to make room]\n"
-        "[session py-abcdef: 2 calls, variables and files kept; give it as session to go on]");
-    view = (struct session_view){.handle = "sh-abcdef",
+        "[session s-uvwxyz was the least recently used and ended to make room]\n"
+        "[session s-abcdef: 2 calls, variables and files kept; give it as session to go on]");
+    view = (struct session_view){.handle = "s-abcdef",
                                  .kept = "files",
                                  .reason = "ended with its process: killed by SIGKILL",
                                  .displaced = ""};
     assert_string_equal(
         note_of(&view, &text),
-        "[session sh-abcdef is lost, with its files: it ended with its process: killed by SIGKILL. Start another with \"new\"]");
+        "[session s-abcdef is lost, with its files: it ended with its process: killed by SIGKILL. Start another with \"new\"]");
 }
 
 static void the_end_of_a_call_never_claims_more_than_is_known(void **state)
@@ -298,8 +305,11 @@ static void the_end_of_a_call_never_claims_more_than_is_known(void **state)
     };
     for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
         OWNED(buffer_release) struct buffer text = BUFFER(1024);
-        const struct session_view view = {
-            .handle = "x", .is_kept = table[i].is_kept, .kept = table[i].kept, .displaced = ""};
+        const struct session_view view = {.handle = "x",
+                                          .is_kept = table[i].is_kept,
+                                          .kept = table[i].kept,
+                                          .has_variables = table[i].kept[0] == 'v',
+                                          .displaced = ""};
         const struct run_result result = {.outcome = table[i].outcome,
                                           .interrupt = table[i].interrupt};
         assert_int_equal(session_text_end(&view, &result, &text), 0);
@@ -312,13 +322,15 @@ static void the_end_of_a_call_never_claims_more_than_is_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(handles_tell_the_language_and_are_never_the_same),
+        TEST(handles_are_of_one_form_and_never_the_same),
         TEST(the_least_recently_used_gives_way_and_is_remembered),
+        TEST(one_that_cannot_be_opened_displaces_none),
+        TEST(the_newest_does_not_give_way_for_itself),
         TEST(busy_sessions_do_not_give_way),
         TEST(a_session_ends_after_its_time_without_a_call),
         TEST(ended_sessions_are_remembered_up_to_a_limit),
-        TEST(a_handle_of_another_language_is_told_so),
         TEST(only_what_is_alive_is_told_to_be),
+        TEST(what_is_kept_depends_on_the_languages),
         cmocka_unit_test(results_say_what_is_kept_and_what_is_lost),
         cmocka_unit_test(the_end_of_a_call_never_claims_more_than_is_known),
     };

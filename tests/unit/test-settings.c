@@ -1,6 +1,8 @@
+#include "interpreter/settings/own_paths.h"
 #include "interpreter/settings/setting_table.h"
 #include "interpreter/settings/settings_read.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/tree.h"
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>
@@ -241,8 +243,10 @@ static void a_language_runs_on_the_image_that_is_named_for_it(void **state)
         {false, "variable", "container", "key", "variable"},
         {false, "", "container", "key", "container"},
         {false, "", "", "key", "key"},
-        {false, "", "", NULL, "python"},
+        {false, "", "", NULL, "agent"},
     };
+    const struct place *place = *state;
+    setenv("XDG_DATA_HOME", place->directory, 1); /* an empty store */
     setenv("CONTAINER_LANGUAGE", "py", 1);
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         setenv("SANDBOX_PYTHON_IMAGE", cases[i].variable, 1);
@@ -251,10 +255,43 @@ static void a_language_runs_on_the_image_that_is_named_for_it(void **state)
         OWNED(settings_release) struct settings settings = {0};
         assert_int_equal(read_settings(cases[i].option ? option : option + 2, &settings, NULL), 0);
         assert_string_equal(settings_image(&settings, &language_python), cases[i].expected);
-        assert_string_equal(settings_image(&settings, &language_javascript), "node");
+        assert_string_equal(settings_image(&settings, &language_javascript), "agent");
     }
     unsetenv("CONTAINER_LANGUAGE");
     unsetenv("CONTAINER_IMAGE");
+    unsetenv("XDG_DATA_HOME");
+}
+
+static void put_image(const struct place *place, const char *name)
+{
+    char path[256];
+    static const char *const parts[] = {"code-sandbox-mcp", "images", NULL};
+    size_t length = (size_t)snprintf(path, sizeof(path), "%s", place->directory);
+    for (size_t i = 0; parts[i] != NULL; i++) {
+        length += (size_t)snprintf(path + length, sizeof(path) - length, "/%s", parts[i]);
+        assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
+    }
+    length += (size_t)snprintf(path + length, sizeof(path) - length, "/%s", name);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path + length, sizeof(path) - length, "/image.json");
+    OWNED_FD int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+}
+
+static void an_image_of_its_own_counts_if_it_is_there(void **state)
+{
+    const struct place *place = *state;
+    const struct settings settings = settings_default();
+    setenv("XDG_DATA_HOME", place->directory, 1);
+    put_image(place, "agent");
+    assert_string_equal(settings_image(&settings, &language_javascript), "agent");
+    put_image(place, "node");
+    assert_string_equal(settings_image(&settings, &language_javascript), "node");
+    assert_string_equal(settings_image(&settings, &language_bash), "agent");
+    unsetenv("XDG_DATA_HOME");
+    char path[256];
+    snprintf(path, sizeof(path), "%s/code-sandbox-mcp/images", place->directory);
+    assert_int_equal(tree_remove(AT_FDCWD, path), 0);
 }
 
 /* The store is an empty one. */
@@ -463,6 +500,35 @@ static void a_named_configuration_is_read_instead(void **state)
     assert_string_equal(settings.configuration_read, other);
 }
 
+/* The path is the same; a snippet of another server has put a link in its place since it was checked. */
+static void a_file_that_was_opened_by_a_late_link_is_refused(void **state)
+{
+    const struct place *place = *state;
+    struct settings settings = settings_default();
+    struct folder folder = {.fd = -1, .place = (char *)"/rw", .mode = FOLDER_WRITABLE};
+    struct fault fault = {0};
+    char given[192];
+    OWNED_MEMORY char *real = realpath(place->directory, NULL);
+    snprintf(given, sizeof(given), "%s/code-sandbox-mcp", real);
+    folder.path = strdup(given);
+    assert_non_null(folder.path);
+    settings.folders = (struct folders){.list = &folder, .count = 1};
+    snprintf(given, sizeof(given), "%s/config.json", folder.path);
+    write_bytes(state, "{}", 2);
+    OWNED_FD int inside = open(given, O_RDONLY | O_CLOEXEC);
+    OWNED_FD int outside = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(own_paths_check_given(&settings, given, &fault), 0);
+    assert_int_equal(own_paths_check_opened(&settings, given, inside, &fault), 0);
+    assert_int_equal(own_paths_check_opened(&settings, given, outside, &fault), -EPERM);
+    assert_non_null(strstr(fault.text, "leads out of"));
+    assert_int_equal(own_paths_check_opened(&settings, "/etc/passwd", outside, &fault), 0);
+    folder.mode = FOLDER_READ_ONLY;
+    assert_int_equal(own_paths_check_opened(&settings, given, outside, &fault), 0);
+    settings.folders = (struct folders){0};
+    settings_release(&settings);
+    free(folder.path);
+}
+
 #define PLACED(test) cmocka_unit_test_setup_teardown(test, place_make, place_remove)
 
 int main(void)
@@ -474,6 +540,7 @@ int main(void)
         PLACED(every_setting_has_three_names_that_follow_from_each_other),
         PLACED(the_stronger_source_counts),
         PLACED(a_language_runs_on_the_image_that_is_named_for_it),
+        PLACED(an_image_of_its_own_counts_if_it_is_there),
         PLACED(bash_is_offered_where_an_image_is_named_for_it),
         PLACED(a_variable_takes_a_flag_of_the_configuration_back),
         PLACED(names_to_pass_through_add_up),
@@ -482,6 +549,7 @@ int main(void)
         PLACED(a_configuration_has_a_bounded_size),
         PLACED(a_configuration_that_is_no_file_is_not_waited_for),
         PLACED(a_named_configuration_is_read_instead),
+        PLACED(a_file_that_was_opened_by_a_late_link_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

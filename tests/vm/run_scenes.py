@@ -44,19 +44,22 @@ PROGRAMS = (*(f"{folder}/**/code-sandbox-mcp*" for folder in ("cli", "fleet", "i
 BENCHES = ("tests/bench/bench-runs", "tests/bench/nothing")
 
 
-def fill_store(server, store, scratch):
-    """An image under several names, whose layers are there once, and a greedy one."""
+def fill_store(server, store, scratch, *further):
+    """An image under several names, whose layers are there once, a greedy one, and the user's of further names."""
+    for name in further:
+        images.copy_image(images.user_images() / name, store / "code-sandbox-mcp" / "images")
     for name in NAMES:
         images.copy_image(images.user_images() / IMAGE, store / "code-sandbox-mcp" / "images", name)
     greedy = greedy_store(server, scratch / "greedy", "time")
     images.copy_image(greedy / "code-sandbox-mcp" / "images" / "greedy", store / "code-sandbox-mcp" / "images")
 
 
-def make_input_disk(build, scratch, guest_image, fill=None):
+def make_input_disk(build, scratch, guest_image, fill=None, size="1G"):
     """The tests, the programs, the modules, and what fill() writes to a directory."""
     tree, disk = scratch / "input", scratch / "input.ext4"
     shutil.copytree(TESTS, tree / "project" / "tests", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(TESTS.parent / "packaging" / "debian", tree / "project" / "packaging" / "debian")
+    for name in ("packaging/debian", "seccomp-profiles"):
+        shutil.copytree(TESTS.parent / name, tree / "project" / name)
     programs = [program for pattern in PROGRAMS for program in build.glob(pattern)]
     for program in (*programs, *(build / name for name in BENCHES)):
         if program.is_file() and os.access(program, os.X_OK):
@@ -72,7 +75,7 @@ def make_input_disk(build, scratch, guest_image, fill=None):
         "environment": {key: os.environ[key] for key in PASSED_ON if key in os.environ}}))
     # All of it belongs to the guest's user, whose number this user has for as long as that takes.
     debian.run("unshare", "--map-user=1000", "--map-group=1000", "--",
-               path_of("mke2fs"), "-q", "-t", "ext4", "-L", "tests", "-O", "^has_journal", "-d", tree, disk, "1G")
+               path_of("mke2fs"), "-q", "-t", "ext4", "-L", "tests", "-O", "^has_journal", "-d", tree, disk, size)
     shutil.rmtree(tree)
     return disk
 
@@ -88,12 +91,13 @@ def add_package(scratch, target):
 def prepare(chosen, build, scratch):
     """What guests of this machine's architecture boot from: an image and a disk with the tests."""
     guest_image, server = image.provide(), build / "cli" / "code-sandbox-mcp"
+    has_agent = any(scene.has_agent for scene in chosen)
 
     def fill(tree):
-        fill_store(server, tree / "store", scratch)
+        fill_store(server, tree / "store", scratch, *(["agent"] if has_agent else []))
         if any(scene.has_package for scene in chosen):
             add_package(scratch, tree / "code-sandbox-mcp.deb")
-    return guest_image, make_input_disk(build, scratch, guest_image, fill)
+    return guest_image, make_input_disk(build, scratch, guest_image, fill, "4G" if has_agent else "1G")
 
 
 def add_static_programs(build, architecture, target):

@@ -21,6 +21,8 @@ OWN = ("vm/guest/test_own_cgroup.py",)
 SESSIONS = ("vm/guest/test_session_limits.py",)
 PACKAGE = ("vm/guest/test_package.py",)
 APPARMOR = ("vm/guest/test_apparmor.py",)
+WEAKER = ("vm/guest/test_weaker.py",)
+DEMO = ("vm/guest/test_demo.py",)
 NETWORK = ("vm/guest/test_network_here.py",)
 # No image of Bash and no git is in the guest. Before Linux 6.6, copies of folders are on disk.
 FOLDERS = ("protocol/test_folders.py", "protocol/test_copies_on_disk.py", "-k",
@@ -70,6 +72,8 @@ class Scene:
     counted: bool = False
     # Its disk has the Debian package of this source.
     has_package: bool = False
+    # Its disk has the image that holds all languages.
+    has_agent: bool = False
     # Names of the parts left to a whole run: another part or scene does much the same.
     left_out: tuple = ()
 
@@ -129,6 +133,19 @@ def weak_parts(expect):
     return Part("login", TIER, expect), Part("ends", ENDS, expect)
 
 
+
+
+def demo_in_container(kernel):
+    """`make demo WEAKER=C`, where root is refused namespaces. The store is root's, in memory."""
+    return Scene(f"demo-{kernel}", kernel, (Part("root", DEMO, {}, way="root", prepare="""
+        mount -t tmpfs -o size=90% tmpfs /var/tmp
+        cp -a /mnt/tests/store /var/tmp/store
+        find /var/tmp/store/code-sandbox-mcp/images -mindepth 1 -maxdepth 1 ! -name agent -exec rm -r {} +
+        chown -R 0:0 /var/tmp/store
+        mount --bind /var/tmp/store /mnt/tests/store
+    """),), systemd=False, memory_mb=6144, has_agent=True, left_out=("root",))
+
+
 # Samples: the newer kernel with systemd takes each kind of delegation, by one of the ways to reach the
 # manager. The older kernel differs in the kernel's half only, systemd is the same; so it takes the
 # limits. Other scenes take only what their cgroups change. A sample of all scenes takes about
@@ -169,6 +186,19 @@ SCENES = (
             done
         """),
     ), systemd=False, memory_mb=LARGE, left_out=("ends", "root-limits")),
+    # A kernel whose Landlock is of version 2, refusing namespaces as containers of Docker do.
+    Scene("container", "6.1", (
+        Part("root", WEAKER,
+             {"weaker": "C", "landlock": 2, "isolation": "chroot+uid+seccomp+landlock-2"}, way="root",
+             prepare="""
+            cp -a /mnt/tests/store /var/store
+            chown -R 0:0 /var/store
+            mount --bind /var/store /mnt/tests/store
+        """),
+        Part("user", WEAKER, {"weaker": None}, way="bare"),
+    ), systemd=False),
+    demo_in_container("6.1"),
+    demo_in_container("6.12"),
     Scene("package", "6.12", (Part("root", PACKAGE, BY_SYSTEMD, way="root"),), has_package=True, left_out=("root",)),
     Scene("apparmor", "6.12", (Part("root", APPARMOR, {}, way="root"),), systemd=False,
           append="apparmor=1 security=apparmor", release="trixie"),

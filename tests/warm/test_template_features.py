@@ -1,6 +1,7 @@
-"""What other sandboxes have, forks have as well: folders and a network, with the same results; and their template has neither."""
+"""What other sandboxes have, forks have as well: folders, a network and a profile, with the same results; and their template has none."""
 
 import http.server
+import json
 import os
 import pathlib
 import threading
@@ -9,7 +10,7 @@ import pytest
 from waiting import TemplateServer, WarmServer, descendants_of, wait_until
 
 from support.images import image_with, user_images
-from support.mcp_client import environment_of
+from support.mcp_client import environment_of, run_program
 
 SLIM = {"CONTAINER_IMAGE": "python-slim", "CONTAINER_LANGUAGE": "python"}
 FOLDERS = """\
@@ -123,6 +124,55 @@ def test_forks_have_both_at_once(folders, port):
                          "--map-host", f"there.example.org:{port}=127.0.0.1:{port}", "--env", "SAID=here")
     assert [result["start"] for result in results] == ["cold", "forked", "forked"]
     assert results[1]["stdout"] == results[2]["stdout"] == results[0]["stdout"]
+
+
+DEFAULT_PROFILE = pathlib.Path(__file__).resolve().parents[2] / "seccomp-profiles" / "default.json"
+# What making a fork takes, and running a program does not.
+ONLY_FOR_FORKS = ("chdir", "clone3", "getppid", "kill", "landlock_restrict_self", "prctl", "sched_yield", "seccomp", "sendmsg",
+                  "recvmsg", "sendto", "recvfrom", "setns", "setsockopt", "socket", "socketpair", "unshare", "vfork", "waitid")
+REFUSED = """\
+import ctypes, os, socket
+print(open("/proc/self/status").read().split("Seccomp_filters:")[1].split()[0])
+for action in (socket.socketpair, lambda: os.chdir("/"), os.sched_yield, lambda: os.kill(0, 0)):
+    try:
+        print(action())
+    except OSError as error:
+        print(error.errno)
+"""
+
+
+def profile_with(path, rule, without=()):
+    """The built-in one with a rule more; it says nothing else of the calls `without`."""
+    profile = json.loads(DEFAULT_PROFILE.read_text())
+    for own in profile["syscalls"]:
+        own["names"] = [name for name in own["names"] if name not in without]
+    profile["syscalls"] = [own for own in profile["syscalls"] if own["names"]] + [rule]
+    path.write_text(json.dumps(profile))
+    return str(path)
+
+
+def test_forks_have_a_profile_as_others_do(tmp_path):
+    """It refuses all that joining a jail takes: its init and its program have it only then."""
+    profile = profile_with(tmp_path / "profile.json", {"names": ONLY_FOR_FORKS, "action": "SCMP_ACT_ERRNO", "errnoRet": 77}, ONLY_FOR_FORKS)
+    results = results_of(REFUSED, "--seccomp-profile", profile)
+    assert [result["start"] for result in results] == ["cold", "forked", "forked"]
+    assert results[0]["stdout"] == "1\n" + "\n".join(["77"] * 4) and results[0]["stderr"] == ""
+    for result in results[1:]:
+        assert result["stdout"] == "2\n" + "\n".join(["77"] * 4) and result["stderr"] == ""
+
+
+@pytest.mark.parametrize("rule", [{"names": ["ptrace"]}, {"names": ["fcntl"]}, {"names": ["fcntl"], "args": [
+    {"index": 1, "value": 1025, "op": "SCMP_CMP_EQ"}]}], ids=["a call", "all arguments", "an argument"])
+def test_a_profile_that_allows_more_is_for_sandboxes_that_are_started(tmp_path, rule):
+    """The filter of a template, which its forks have besides, would refuse it."""
+    profile = profile_with(tmp_path / "profile.json", {**rule, "action": "SCMP_ACT_ALLOW"})
+    with TemplateServer("--seccomp-profile", profile, size=1, environment=environment_of(**SLIM)) as server:
+        starts = []
+        wait_until(lambda: starts.append(server.call_with("pass")["structuredContent"]["start"]) or starts[-1] != "cold", "it is prewarmed")
+    assert starts[-1] == "prewarmed"
+    done = run_program("doctor", "--json", "--seccomp-profile", profile, env=environment_of(**SLIM))
+    assert json.loads(done.stdout)["template"]["message"] == (
+        f"off: the profile of --seccomp-profile allows {rule['names'][0]}, and the built-in one does not")
 
 
 def test_writable_folders_are_for_sandboxes_that_are_started(folders):

@@ -30,6 +30,10 @@ TESTS = {
     "a plan that is unmapped": (OTHERS, "test_attempt_on_another_is_denied[the plan]"),
     "templates that share nothing": (OTHERS, "test_attempt_on_another_is_denied[memory that a module shares]"),
     "a filter of each fork": (TEMPLATE, f"{DENIED}[unshare a user namespace]"),
+    "calls of a template that its forks may not make": (TEMPLATE, f"{DENIED}[setns to its own user namespace]"),
+    "no forks with a profile that allows more": (
+        FEATURES, "test_a_profile_that_allows_more_is_for_sandboxes_that_are_started[a call]"),
+    "a profile of each fork": (FEATURES, "test_forks_have_a_profile_as_others_do"),
     "a read-only /proc in forks": (TEMPLATE, f"{DENIED}[its name]"),
     "Landlock in the plan of a fork": (TEMPLATE, f"{DENIED}[a device in the work directory]"),
     "masks in the plan of a fork": (TEMPLATE, f"{DENIED}[the boot id]"),

@@ -7,6 +7,7 @@ from support.mcp_client import Server
 from support.sandbox import children_of
 
 DEADLINE = 30  # seconds: generous, for a busy machine
+FIRST = 300  # of the first call, and until sandboxes wait: in a weaker tier, that copies much
 IN_OPEN = ("wait_for_partner", "fifo_open")  # functions of fs/pipe.c
 TOOLS = {"python": "run_python_code", "javascript": "run_javascript_code"}
 
@@ -18,11 +19,11 @@ def waits_for_its_code(pid):
         return False
 
 
-def wait_until(look, what):
+def wait_until(look, what, patience=DEADLINE):
     """What `look` finds, once that is true."""
-    end = time.monotonic() + DEADLINE
+    end = time.monotonic() + patience
     while not (found := look()):
-        assert time.monotonic() < end, f"not in {DEADLINE} s: {what}"
+        assert time.monotonic() < end, f"not in {patience} s: {what}"
         time.sleep(0.002)
     return found
 
@@ -54,13 +55,16 @@ class WarmServer(Server):
 
     def prime(self, language="python"):
         """The first call of a language, after which sandboxes wait for the next."""
-        self.answer(self.start_call(TOOLS[language], ""), 300)  # of a weaker tier, it may take long
-        return self.wait_ready()
+        self.answer(self.start_call(TOOLS[language], ""), FIRST)
+        return self.wait_ready(patience=FIRST)
 
-    def wait_ready(self, size=None):
+    def wait_ready(self, size=None, patience=DEADLINE):
         """As many as are kept; of one language alone, unless told otherwise."""
         size = self.size if size is None else size
-        wait_until(lambda: len(self.waiting()) == size, f"{size} sandboxes wait")
+        try:
+            wait_until(lambda: len(self.waiting()) == size, f"{size} sandboxes wait", patience)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; {len(self.waiting())} do, of {children_of(self.process.pid)}; {self.stderr()[-500:]}") from None
         return self.waiting()
 
     def wait_alone(self, size=None):

@@ -30,10 +30,10 @@ function define(name, value) {
   Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
 }
 
-/* Of a declaration: `names` are those that the module must export. */
-function importer(load) {
+/* Of a declaration: `names` are those that the module must export. `own` are modules of the runner. */
+function importer(load, own) {
   return async function (name, options, names) {
-    const space = await load(name, options);
+    const space = own.get(name) ?? await load(name, options);
     for (const wanted of names ?? []) {
       if (!(wanted in space)) {
         throw new SyntaxError(`The requested module '${name}' does not provide an export named '${wanted}'`);
@@ -109,10 +109,11 @@ function makeGlobals(filename) {
   }
   Object.defineProperty(globalThis, 'exports', { configurable: true, enumerable: false,
     get: () => module.exports, set: (value) => define('exports', value) });
-  define(IMPORT, importer(load));
+  const own = new Map();
+  define(IMPORT, importer(load, own));
   define(META, { url: pathToFileURL(filename).href, filename, dirname: path.dirname(filename),
     resolve: (name) => pathToFileURL(require.resolve(name)).href });
-  return { streams, prepare: renewStdin };
+  return { streams, own, prepare: renewStdin };
 }
 
 module.exports = { makeGlobals };

@@ -17,6 +17,7 @@ const path = require('node:path');
 const process = require('node:process');
 const { inspect, types: { isPromise } } = require('node:util');
 const { promiseHooks } = require('node:v8');
+const { compileFunction } = require('node:vm');
 const { Worker, MessageChannel } = require('node:worker_threads');
 const protocol = require('./protocol.cjs');
 const { parse } = require('./rewrite.cjs');
@@ -24,7 +25,8 @@ const { makeGlobals } = require('./globals.cjs');
 const { describe, cleanStacks } = require('./errors.cjs');
 const { watch } = require('./watcher.cjs');
 
-const { RUN, INTERRUPT, READY, DONE, CODE, ANSWERS, CODE_OFFSET, FREE, RUNNING, ASKED, ENDING, word } = protocol;
+const { RUN, INTERRUPT, READY, DONE, CODE, ANSWERS, RESULTS, CALLS, CODE_OFFSET, FUNCTIONS_OFFSET, FRAME_BYTES, HAS_CALLS, PACKET_BYTES,
+  PACKET_LAST, FREE, RUNNING, ASKED, ENDING, word } = protocol;
 const FINISHED = 0, FAILED = 1, INTERRUPTED = 2, EXITED = 3, ABANDONED = 4;
 const SHOWN = { depth: 4, maxArrayLength: 100, maxStringLength: 1 << 20 };
 
@@ -39,6 +41,8 @@ const { kill, reallyExit } = process;
 const globals = makeGlobals(path.join(process.cwd(), 'main.js'));
 const { stdout, stderr } = globals.streams;
 const { write } = stdout;
+const { byteLength } = Buffer;
+const BLANKS = { __proto__: null, ' ': true, '\t': true, '\n': true, '\v': true, '\f': true, '\r': true };
 
 const frame = new Uint32Array(4);
 const state = new Int32Array(new SharedArrayBuffer(4));
@@ -49,6 +53,7 @@ let unhook = () => {};
 let cell = null; // the current one: number, shown, outcome, released
 let fetched; // the value that hook() was called with
 let hookId; // of hook(), for the inspector
+let calls = null; // what calls.cjs has of them
 
 function send(kind, number, a, b) {
   try {
@@ -112,6 +117,13 @@ function withValue(remote, use) {
   });
 }
 
+/* Without the blanks that the server leaves out at the end. */
+function shownBytes(text) {
+  let blanks = 0;
+  while (blanks < text.length && BLANKS[text[text.length - 1 - blanks]]) blanks++;
+  return byteLength(text) - blanks;
+}
+
 function show(value) {
   if (value === undefined || !cell.shown) return finish(cell, FINISHED);
   let text;
@@ -121,12 +133,13 @@ function show(value) {
     return fail(cell, error);
   }
   print(stdout, text + '\n');
-  return finish(cell, FINISHED);
+  return finish(cell, FINISHED, shownBytes(text));
 }
 
 // A cell.
 
-function run(number, length) {
+function run(number, length, wish) {
+  if (wish & HAS_CALLS) beginCalls(number, length);
   cell = { number, shown: true, outcome: null, detail: 0, released: false };
   const mine = cell;
   globals.prepare();
@@ -152,15 +165,42 @@ function run(number, length) {
   unhook();
 }
 
-function readCode(length) {
+/* The program for it comes over their channel; what functions there are, behind the code. */
+function beginCalls(number, length) {
+  if (calls === null) {
+    const module = { exports: {} };
+    compileFunction(readMessage(), ['require', 'module'], { filename: __filename })(require, module);
+    calls = module.exports.startCalls(RESULTS, CALLS, process.getActiveResourcesInfo?.());
+    globals.own.set('tools', calls.tools);
+  }
+  const [bytes] = new Uint32Array(new Uint8Array(readMemory(4, FUNCTIONS_OFFSET)).buffer);
+  calls.beginCell(number, readMemory(bytes, CODE_OFFSET + length).toString());
+}
+
+function readMessage() {
+  const parts = [];
+  const packet = Buffer.alloc(PACKET_BYTES);
+  const header = new Uint32Array(packet.buffer, packet.byteOffset, 4);
+  for (;;) {
+    const count = readSync(RESULTS, packet, 0, PACKET_BYTES, null);
+    parts.push(Buffer.from(packet.subarray(FRAME_BYTES, count)));
+    if (count < FRAME_BYTES || header[3] & PACKET_LAST) return Buffer.concat(parts).toString();
+  }
+}
+
+function readMemory(length, offset) {
   const bytes = Buffer.alloc(length);
   let count = 0;
   while (count < length) {
-    const more = readSync(CODE, bytes, count, length - count, CODE_OFFSET + count);
+    const more = readSync(CODE, bytes, count, length - count, offset + count);
     if (more === 0) break;
     count += more;
   }
-  return bytes.toString('utf8', 0, count).replace(/^\ufeff/, '');
+  return bytes.subarray(0, count);
+}
+
+function readCode(length) {
+  return readMemory(length, CODE_OFFSET).toString().replace(/^\ufeff/, '');
 }
 
 function evaluated(mine, error, answer) {
@@ -198,6 +238,7 @@ function conclude(mine) {
   if (mine !== cell || mine.outcome === null) return;
   if (!mine.released && !claim(mine.number)) return; // the watcher is about to end JavaScript, and will tell
   cell = null;
+  calls?.endCell();
   session.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
   session.post('Runtime.discardConsoleEntries');
   send(DONE, mine.number, mine.outcome, mine.detail);
@@ -252,16 +293,17 @@ function exit(code = process.exitCode) {
 
 // Start and end.
 
-function message({ kind, cell: number, length }) {
-  if (kind === RUN) run(number, length);
+function message({ kind, cell: number, length, wish }) {
+  if (kind === RUN) run(number, length, wish);
   else if (kind === INTERRUPT) asked(number);
   else if (kind === 'ended') ended(number);
   else if (kind === 'ready') warmUp();
 }
 
-/* The watcher, which is connected to this thread, leaves first. */
+/* The watcher, which is connected to this thread, leaves first. Node would wait for a read that nothing ends. */
 function end() {
   session.disconnect();
+  if (calls?.reads()) process.on('exit', () => apply(kill, process, [process.pid, 'SIGKILL']));
   process.reallyExit = reallyExit;
   leave(0);
 }

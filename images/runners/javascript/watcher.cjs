@@ -34,12 +34,12 @@ function watch() {
   function serve() {
     for (;;) {
       const count = read();
-      const [kind, cell, length] = frame;
+      const [kind, cell, length, wish] = frame;
       if (count === 0 || (count === FRAME_BYTES && kind === END)) return stop();
       if (count !== FRAME_BYTES) continue;
       if (kind === RUN && cell !== 0) {
         Atomics.store(state, 0, word(cell, RUNNING));
-        port.postMessage({ kind, cell, length });
+        port.postMessage({ kind, cell, length, wish });
       } else if (kind === INTERRUPT && isToBeEnded(cell)) {
         return endJavaScript(cell);
       }

@@ -19,23 +19,32 @@ import struct
 import sys
 import traceback
 from cells import COROUTINE, complete, is_of_cell, without_runner
+from checkpoints import Standing, keep_state, load_fork
 from notebook import add_user_site, compile_notebook, shell
 from io import BufferedReader, BufferedWriter, FileIO, StringIO, TextIOWrapper
 
 CHANNEL, CODE, ANSWERS = 3, 4, 5  # inherited
-CODE_OFFSET = 16  # behind the control block
+RESULTS, CALLS = 6, 7  # the same, if cells can call functions
+CODE_OFFSET = 16  # behind the control block, which has the number of their bytes at FUNCTIONS_OFFSET
+FUNCTIONS_OFFSET = 8
 FRAME = struct.Struct("=4I")  # kind, cell, a, b
-RUN, END, READY, DONE = 1, 3, 16, 17
+RUN, END, READY, DONE, CHECKPOINT = 1, 3, 16, 17, 18
+HAS_CALLS = 1 << 31  # of RUN, beside the KiB of files in a copy: functions are behind the code
+PACKET, PACKET_MAX, LAST = struct.Struct("=4I"), 65536, 2  # of RESULTS
 FINISHED, FAILED, INTERRUPTED, EXITED = 0, 1, 2, 3
 NAMES = "stdin", "stdout", "stderr"
+BLANKS = " \t\n\v\f\r"  # that the server leaves out at the end
 DESCRIPTORS_FROM = 200  # where the runner keeps its own, so that a cell's first is 3, as in a script
 
 class State:
     """What the runner knows; one for the process."""
     process = 0  # its id; not that of a child forked by a cell
+    is_copying = False  # it forks for a checkpoint
     channel = code = answers = -1
     cell = 0  # that an interrupt may hit, or 0
     interrupted = False
+    copied = b""  # a frame CHECKPOINT, sent with the next
+    shown = 0  # bytes that show the value of this cell
     futures = 0  # flags of __future__ that cells have set
     main = None  # the module of all cells
     loop = None  # of top-level await
@@ -45,6 +54,8 @@ class State:
     other = None  # in the place of sys.stdout, and told
     options = {}  # name in sys: how that is opened
     user_site = None  # its directory
+    calling = ()  # descriptors of calls
+    begin_calls = None  # of calls.py
     finder = None  # of start.py
     figures = None  # the name space of figures.py
 
@@ -111,6 +122,7 @@ def start():
     for descriptor in CHANNEL, CODE, ANSWERS:
         os.close(descriptor)
     listen()
+    load_fork()
     os.register_at_fork(after_in_child=leave_to_parent)
     for descriptor in 0, 1, 2:
         State.identities[descriptor] = identity_of(descriptor)
@@ -137,7 +149,9 @@ def start():
 
 def leave_to_parent():
     """In a forked child, where the session ends with the cell."""
-    for descriptor in State.channel, State.code, State.answers, *State.kept.values():
+    if State.is_copying:
+        return
+    for descriptor in State.channel, State.code, State.answers, *State.calling, *State.kept.values():
         try:
             os.close(descriptor)
         except OSError:
@@ -243,11 +257,26 @@ def restore(descriptor):
 # Values.
 
 
+class Text:
+    """What repr() gives."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __repr__(self):
+        return self.text
+
+
 def show_value(value):
     """sys.displayhook: as in Python; a picture is shown, too."""
-    original_displayhook(value)
-    if value is not None:
-        show_picture(value)
+    if value is None:
+        return
+    text = repr(value)
+    original_displayhook(Text(text))
+    builtins._ = value
+    if sys.stdout is State.streams["stdout"]:
+        State.shown = len(str.encode(str.rstrip(text, BLANKS), "utf-8", "backslashreplace"))
+    show_picture(value)
 
 
 def display(*values):
@@ -375,6 +404,7 @@ def run(number, source):
     """Status and detail of DONE."""
     listen()
     State.interrupted = False
+    State.shown = 0
     State.cell = number
     if cell_to_interrupt() == number:  # the signal may have come before
         State.interrupted = True
@@ -390,7 +420,7 @@ def attempt(function):
     try:
         enter(function)
         State.interrupted = False
-        return FINISHED, 0
+        return FINISHED, State.shown
     except SystemExit as error:
         State.interrupted = False
         return EXITED, exit_code(error)
@@ -468,27 +498,53 @@ def read_frame():
         if not frame:
             return None
         if len(frame) == FRAME.size:
-            kind, cell, length, _ = FRAME.unpack(frame)
+            kind, cell, length, wish = FRAME.unpack(frame)
             if kind == END:
                 return None
             if kind == RUN and cell != 0:
-                return cell, length
+                return cell, length, wish
+
+
+def begin_calls(number, functions):
+    """The program for it comes over their channel."""
+    if State.begin_calls is None:
+        State.calling = keep(RESULTS), keep(CALLS)
+        os.close(RESULTS)
+        os.close(CALLS)
+        space = {"__builtins__": __builtins__, "__name__": "tools"}
+        exec(compile(read_message(), "<tools>", "exec"), space)
+        State.begin_calls = space["start_calls"](*State.calling, lambda: os.getpid() == State.process)
+    State.begin_calls(number, functions)
+
+
+def read_message():
+    parts, flags = [], 0
+    while not flags & LAST:
+        packet = os.read(State.calling[0], PACKET_MAX)
+        _, _, _, flags = PACKET.unpack_from(packet)
+        parts.append(packet[PACKET.size:])
+    return b"".join(parts)
+
+
+def read_memory(length, offset):
+    found = b""
+    while len(found) < length:
+        part = os.pread(State.code, length - len(found), offset + len(found))
+        if not part:
+            break
+        found += part
+    return found
 
 
 def read_code(length):
-    code = b""
-    while len(code) < length:
-        part = os.pread(State.code, length - len(code), CODE_OFFSET + len(code))
-        if not part:
-            break
-        code += part
-    text = code.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    text = read_memory(length, CODE_OFFSET).decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
     return text[1:] if text.startswith("\ufeff") else text
 
 
 def send(kind, *numbers):
+    frames, State.copied = State.copied + FRAME.pack(kind, *numbers), b""
     try:
-        os.write(State.answers, FRAME.pack(kind, *numbers))
+        os.write(State.answers, frames)
     except OSError as error:
         raise SystemExit(f"The session cannot go on without its descriptors: {error}")
 
@@ -501,8 +557,11 @@ def serve():
         wanted = read_frame()
         if wanted is None:
             return 0
-        number, length = wanted
+        number, length, wish = wanted
         try:
+            if wish & HAS_CALLS:
+                functions = int.from_bytes(read_memory(4, FUNCTIONS_OFFSET), sys.byteorder)
+                begin_calls(number, read_memory(functions, CODE_OFFSET + length))
             status, detail = run(number, read_code(length))
         except BaseException:  # of a function that traces, say
             status, detail = FAILED, 0
@@ -510,7 +569,11 @@ def serve():
             return detail if status == EXITED else int(status != FINISHED)
         State.cell = 0
         flush_own_streams()
-        send(DONE, number, status, detail)
+        room = wish & ~HAS_CALLS
+        if room and keep_state(number, room << 10):
+            send(READY, number, Standing.came_back, 0)
+        else:
+            send(DONE, number, status, detail)
 
 
 GLOBALS = globals()

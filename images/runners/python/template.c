@@ -9,6 +9,7 @@
  * It needs no headers of Python: what it uses is the same in all versions since 3.9. Side: child, in the interpreter.
  * Source: CPython, Modules/main.c, Python/pylifecycle.c (Py_FinalizeEx), Python/import.c.
  */
+#include "images/runners/python/python_api.h"
 #include "sandbox/base/run_paths.h"
 #include "sandbox/jail/child/fork_server.h"
 
@@ -25,22 +26,10 @@
 #define ANSWERS_FD 5
 #define PROGRAM RUN_WORK "/main.py" /* Python makes the path of its program absolute */
 #define SIGNALS_MAX 64
-#define METH_O 8
 
-typedef struct python_object python_object;
-
-struct python_method {
-    const char *name;
-    python_object *(*call)(python_object *self, python_object *argument);
-    int flags;
-    const char *doc;
-};
-
-extern python_object *PyExc_ImportError, *PyExc_KeyboardInterrupt;
+extern python_object *PyExc_KeyboardInterrupt;
 /* NOLINTNEXTLINE(*-reserved-identifier,cert-dcl*): its name in every version, behind Py_None */
 extern python_object _Py_NoneStruct;
-python_object *PyCFunction_NewEx(struct python_method *method, python_object *self,
-                                 python_object *module);
 python_object *PyDict_GetItemString(python_object *dict, const char *name);
 python_object *PyImport_GetModuleDict(void);
 python_object *PyObject_CallMethod(python_object *object, const char *name, const char *format,
@@ -55,7 +44,6 @@ long PyGC_Collect(void);
 long PyList_Size(python_object *list);
 int PyDict_DelItem(python_object *dict, python_object *key);
 int PySet_Contains(python_object *set, python_object *key);
-int PySys_SetObject(const char *name, python_object *value);
 int PyList_Insert(python_object *list, long index, python_object *item);
 int PyObject_SetAttrString(python_object *object, const char *name, python_object *value);
 int PyObject_IsTrue(python_object *object);
@@ -64,10 +52,7 @@ int PySequence_DelItem(python_object *list, long index);
 long PySequence_Index(python_object *list, python_object *item);
 int Py_FinalizeEx(void);
 void PyErr_Clear(void);
-void PyErr_SetNone(python_object *exception);
 void PyErr_WriteUnraisable(python_object *where);
-void PyOS_AfterFork_Child(void);
-void PyOS_BeforeFork(void);
 void Py_DecRef(python_object *object);
 void Py_IncRef(python_object *object);
 

@@ -35,6 +35,13 @@ int step_enter_chroot(struct jail *jail)
     return 0;
 }
 
+int step_enter_tree(struct jail *jail)
+{
+    int r = fchdir(jail->root_fd) < 0 ? -errno : 0;
+    close(jail->root_fd);
+    return r;
+}
+
 int step_take_own_ids(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;

@@ -78,7 +78,8 @@ static int open_directory(const struct jail *jail, int parent_fd, const char *na
 static int open_parent(const struct jail *jail, const char *path, const char **ret_last)
 {
     char part[PARCEL_NAME_SIZE_MAX];
-    int fd = open_directory(jail, AT_FDCWD, ".");
+    int fd = open_directory(jail, AT_FDCWD, path[0] == '/' ? jail->plan->home : ".");
+    path += path[0] == '/';
     for (size_t length; fd >= 0; path += length + 1) {
         for (length = 0; path[length] != '/' && path[length] != '\0';)
             length++;
@@ -89,7 +90,9 @@ static int open_parent(const struct jail *jail, const char *path, const char **r
             length = sizeof(part) - 1;
         memcpy(part, path, length);
         part[length] = '\0';
-        int next = mkdirat(fd, part, 0755) < 0 && errno != EEXIST ? -errno
+        int next = open_directory(jail, fd, part);
+        if (next == -ENOENT)
+            next = mkdirat(fd, part, 0755) < 0 && errno != EEXIST ? -errno
                                                                   : open_directory(jail, fd, part);
         close(fd);
         fd = next;
@@ -97,17 +100,22 @@ static int open_parent(const struct jail *jail, const char *path, const char **r
     return fd;
 }
 
-static int write_range(const struct jail *jail, const char *path, off_t offset, off_t end)
+static int write_range(const struct jail *jail, const char *path, mode_t mode, off_t offset,
+                       off_t end)
 {
     const char *name;
     int parent = open_parent(jail, path, &name);
     if (parent < 0)
         return parent;
+    if (name[0] == '\0') {
+        close(parent);
+        return 0;
+    }
     /* A file of an earlier cell is replaced; and nothing that is there is ever opened. */
     bool is_free =
         jail->plan->session == SESSION_NONE || unlinkat(parent, name, 0) == 0 || errno == ENOENT;
     int fd = is_free
-                 ? openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644)
+                 ? openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
                  : -1;
     int r = fd < 0 ? -errno : send_range(jail, fd, &offset, end);
     close(parent);
@@ -120,7 +128,7 @@ int step_write_code(struct jail *jail)
 {
     if (comes_later(jail))
         return 0;
-    return write_range(jail, jail->plan->code_name, 0, jail->code_length);
+    return write_range(jail, jail->plan->code_name, 0644, 0, jail->code_length);
 }
 
 /* Writes the file whose record is at *offset, which moves to the next one. */
@@ -140,7 +148,7 @@ static int write_file(const struct jail *jail, off_t *offset)
         return -EIO;
     off_t begin = *offset + (off_t)sizeof(file) + (off_t)file.name_size;
     *offset = begin + (off_t)file.length;
-    return write_range(jail, name, begin, *offset);
+    return write_range(jail, name, file.is_executable != 0 ? 0755 : 0644, begin, *offset);
 }
 
 static int write_files(struct jail *jail)
@@ -169,8 +177,8 @@ int code_receive_again(struct jail *jail, const struct parent_message *message)
 {
     take_parcel(jail, message);
     jail_note(jail, STEP_WRITE_CODE, -1);
-    int r = jail->plan->session == SESSION_FRESH
-                ? write_range(jail, jail->plan->code_name, 0, jail->code_length)
+    int r = jail->plan->session == SESSION_FRESH && message->lane == 0
+                ? write_range(jail, jail->plan->code_name, 0644, 0, jail->code_length)
                 : 0;
     return r < 0 ? r : write_files(jail);
 }
@@ -199,7 +207,7 @@ static int meet_program(struct jail *jail)
     jail->code_fifo = open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (jail->code_fifo < 0)
         return errno == ENXIO || errno == EINTR ? 0 : -errno; /* it is not there yet: fifo(7) */
-    int r = write_range(jail, ASIDE, 0, jail->code_length);
+    int r = write_range(jail, ASIDE, 0644, 0, jail->code_length);
     if (r == 0 && rename(ASIDE, name) < 0)
         r = -errno;
     if (r == 0)

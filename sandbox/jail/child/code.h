@@ -26,8 +26,8 @@ bool code_has_come(struct jail *jail);
 int code_timeout(const struct jail *jail);
 
 /*
- * In a session, where the parcel comes again: writes the input files and, unless the program goes on
- * with another, the code. Replaces files of these names. 0, or a negative errno and jail_note().
+ * In a session, where the parcel comes again: writes the files and, if the program of the first lane is to be started
+ * anew, the code. Replaces files of these names. 0, or a negative errno and jail_note().
  */
 int code_receive_again(struct jail *jail, const struct parent_message *message);
 

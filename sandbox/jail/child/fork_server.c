@@ -84,7 +84,7 @@ static int await_helper(pid_t pid)
  */
 static void await_init(pid_t parent)
 {
-    while (getppid() != 1 || kill(parent, 0) == 0)
+    while (getppid() != 1 || kill(parent, 0) == 0 || errno != ESRCH)
         sched_yield();
 }
 

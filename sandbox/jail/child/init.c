@@ -1,4 +1,6 @@
+#include "sandbox/jail/child/checkpoints.h"
 #include "sandbox/jail/child/code.h"
+#include "sandbox/jail/child/commands.h"
 #include "sandbox/jail/child/fork_requests.h"
 #include "sandbox/jail/child/jail_session.h"
 #include "sandbox/jail/child/join.h"
@@ -28,32 +30,31 @@
 #define STOP_PASSES 3
 #define REAPED_AT_ONCE 64
 
-static int take_standard_streams(struct jail *jail)
+char jail_scratch[JAIL_SCRATCH_SIZE] __attribute__((aligned(16)));
+
+/* Inherited by the program, under that number. */
+static int connect_stream(int fd, int number)
 {
-    const struct jail_plan *plan = jail->plan;
+    return (fd == number ? fcntl(fd, F_SETFD, 0) : dup2(fd, number)) < 0 ? -errno : 0;
+}
+
+static int connect_streams(struct jail *jail, const int *fds, size_t count)
+{
     jail_note(jail, STEP_STANDARD_STREAMS, -1);
-    /* The parent's descriptors are above 2; one opened here may be 0 or 1. */
-    int stdin_fd = plan->has_stdin ? plan->stdin_fd : open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (stdin_fd < 0)
-        return -errno;
-    if (stdin_fd == STDIN_FILENO ? fcntl(stdin_fd, F_SETFD, 0) < 0
-                                 : dup2(stdin_fd, STDIN_FILENO) < 0)
-        return -errno;
-    if (dup2(plan->stdout_fd, STDOUT_FILENO) < 0 || dup2(plan->stderr_fd, STDERR_FILENO) < 0)
-        return -errno;
-    unsigned next = STDERR_FILENO + 1;
-    if (plan->session == SESSION_LIVE) {
-        if (dup2(plan->channel_fd, SESSION_CHANNEL_FD) < 0 ||
-            dup2(plan->cells_fd, SESSION_CELLS_FD) < 0 ||
-            dup2(plan->answers_fd, SESSION_ANSWERS_FD) < 0)
-            return -errno;
-        next = PROGRAM_FD_MAX + 1;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        /* The parent's descriptors are above those of programs; one opened here may be among them. */
+        int fd = fds[i] < 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : fds[i];
+        r = fd < 0 ? -errno : connect_stream(fd, (int)i);
     }
+    if (r < 0)
+        return r;
     /*
      * The control socket must stay open until execve, to report a failure of it; nothing stays open
      * longer.
      */
-    return WALL(close_on_exec, syscall(SYS_close_range, next, UINT_MAX, CLOSE_RANGE_CLOEXEC) < 0)
+    return WALL(close_on_exec,
+                syscall(SYS_close_range, (unsigned)count, UINT_MAX, CLOSE_RANGE_CLOEXEC) < 0)
                ? -errno
                : 0;
 }
@@ -75,10 +76,7 @@ static int execute(const struct jail_plan *plan)
     return r;
 }
 
-/*
- * What execve would do, once init knows the program: close what is open, and let the program be looked at. Returns only
- * on failure.
- */
+/* What execve would do, once init knows the program: close what is open. Returns only on failure. */
 static int go_on(const struct jail_plan *plan)
 {
     unsigned next = STDERR_FILENO + 1;
@@ -88,8 +86,7 @@ static int go_on(const struct jail_plan *plan)
         r = report_await_word(plan, WORD_IDS_MAPPED, &begin);
     if (r < 0)
         return r;
-    if (prctl(PR_SET_DUMPABLE, 1UL) < 0 || prctl(PR_SET_NAME, plan->program_name) < 0 ||
-        syscall(SYS_close_range, next, UINT_MAX, 0) < 0)
+    if (syscall(SYS_close_range, next, UINT_MAX, 0) < 0)
         return -errno;
     plan->go_on();
     return -ECANCELED;
@@ -119,10 +116,8 @@ static int separate_program(struct jail *jail)
                              : jail_install_filters(plan);
 }
 
-/* The cloned process becomes the program. Returns only on failure. */
-static int become_program(struct jail *jail)
+int init_prepare_program(struct jail *jail, const char *directory, const int *fds, size_t count)
 {
-    const struct jail_plan *plan = jail->plan;
     jail_note(jail, STEP_SESSION, -1);
     umask(022);
     const uint64_t none = 0;
@@ -131,14 +126,33 @@ static int become_program(struct jail *jail)
     if (WALL(session, setsid() < 0))
         return -errno;
     jail_note(jail, STEP_PROGRAM_DIRECTORY, -1);
-    if (plan->kind == JAIL_JOINED &&
-        chdir(plan->work_directory) < 0) /* others inherit it of init */
-        return -errno;
-    if (plan->program_directory != NULL && chdir(plan->program_directory) < 0)
+    if (directory != NULL && chdir(directory) < 0)
         return -errno;
     int r = separate_program(jail);
-    if (r == 0)
-        r = take_standard_streams(jail);
+    return r < 0 ? r : connect_streams(jail, fds, count);
+}
+
+static size_t count_streams(const struct jail_plan *plan)
+{
+    if (plan->session == SESSION_LIVE)
+        return plan->has_calls ? SESSION_CALLS_FD + 1 : SESSION_ANSWERS_FD + 1;
+    return plan->has_calls ? FRESH_CALLS_FD + 1 : STDERR_FILENO + 1;
+}
+
+/* The cloned process becomes the program. Returns only on failure. */
+static int become_program(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    const bool is_live = plan->session == SESSION_LIVE;
+    const int fds[] = {plan->has_stdin ? plan->stdin_fd : -1,
+                       plan->stdout_fd,
+                       plan->stderr_fd,
+                       is_live ? plan->channel_fd : plan->results_fd,
+                       is_live ? plan->cells_fd : plan->calls_fd,
+                       plan->answers_fd,
+                       plan->results_fd,
+                       plan->calls_fd};
+    int r = init_prepare_program(jail, plan->program_directory, fds, count_streams(plan));
     if (r < 0)
         return r;
     jail_note(jail, STEP_EXECUTE, -1);
@@ -195,21 +209,36 @@ STACK_OF_ITS_OWN static int program_main(void *data)
     init_become_program(data);
 }
 
+/* AddressSanitizer would know frames of the last process on this stack, which has never returned from them. */
+#ifdef __SANITIZE_ADDRESS__
+void __asan_unpoison_memory_region(const volatile void *address, size_t size);
+#define forget_frames __asan_unpoison_memory_region
+#else
+#define forget_frames(stack, size) ((void)(stack))
+#endif
+
 /*
  * Everything that can fail in init is done; from here on only the program can fail. Until execve
  * the program shares init's memory (CLONE_VM), with its own stack, while init sleeps (CLONE_VFORK):
  * nothing is copied that execve would discard. fork(3) and posix_spawn(3) would run handlers of the
  * parent's libraries.
  */
+int init_clone(int (*main)(void *data), void *data, int sharing)
+{
+    static char stack[PROGRAM_STACK] __attribute__((aligned(16)));
+    forget_frames(stack, sizeof(stack));
+    pid_t pid = clone(main, stack + sizeof(stack), sharing | SIGCHLD, data);
+    return pid < 0 ? -errno : pid;
+}
+
 int init_start_program(struct jail *jail)
 {
     if (jail->plan->is_fork)
         return join_start_program(jail);
-    static char stack[PROGRAM_STACK] __attribute__((aligned(16)));
-    pid_t pid = clone(program_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, jail);
+    int pid = init_clone(program_main, jail, CLONE_FOR_EXECVE);
     if (pid < 0)
-        return -errno;
-    jail->program = pid;
+        return pid;
+    jail->lanes[0].program = pid;
     return 0;
 }
 
@@ -221,67 +250,82 @@ int step_start_program(struct jail *jail)
     int r = init_start_program(jail);
     if (r < 0)
         return r;
+    if (plan->has_stdin)
+        close(plan->stdin_fd);
+    if (plan->session == SESSION_LIVE) { /* programs of other lanes will have the pipes, too */
+        jail->lanes[0].is_live = true;
+        close(plan->channel_fd);
+        close(plan->cells_fd);
+        close(plan->answers_fd);
+        if (plan->has_calls) {
+            close(plan->results_fd);
+            close(plan->calls_fd);
+        }
+        return 0;
+    }
     /* Only the program and its children may hold the pipes, so that the pipes end with them. */
     close(plan->stdout_fd);
     if (!plan->joins_output)
         close(plan->stderr_fd);
-    if (plan->has_stdin)
-        close(plan->stdin_fd);
-    if (plan->session == SESSION_LIVE) {
-        close(plan->channel_fd);
-        close(plan->cells_fd);
-        close(plan->answers_fd);
-    }
     return 0;
 }
 
+/* Whose program this is, or -1. */
+static int lane_of(const struct jail *jail, pid_t pid)
+{
+    for (int i = 0; i < JAIL_LANES_MAX; i++)
+        if (jail->lanes[i].program == pid)
+            return i;
+    return -1;
+}
+
 /*
- * Reaps dead children until the program is among them (true, with its status) or none is left
- * (false). The rest is reaped at the end. A program can make children of init as fast as init reaps them: after some,
+ * Reaps dead children until the program of a lane is among them (its number, and the status) or none is left
+ * (-1). The rest is reaped at the end. A program can make children of init as fast as init reaps them: after some,
  * init looks whether the parent is still there.
  */
-static bool reap_children(struct jail *jail, int *ret_status)
+static int reap_children(struct jail *jail, int *ret_status)
 {
     jail->has_more_dead = true;
     for (unsigned reaped = 0; reaped < REAPED_AT_ONCE; reaped++) {
         int status;
-        pid_t pid = (pid_t)syscall(SYS_wait4, -1, &status, __WALL | WNOHANG, NULL);
-        if (pid > 0 && pid == jail->program) {
-            *ret_status = status;
-            jail->program = 0;
-            return true;
-        }
+        struct rusage usage;
+        pid_t next = commands_next_dead(jail);
+        pid_t pid =
+            next == 0 ? 0 : (pid_t)syscall(SYS_wait4, next, &status, __WALL | WNOHANG, &usage);
         if (pid == 0 || (pid < 0 && errno != EINTR)) {
             jail->has_more_dead = false;
-            return false;
+            return -1;
+        }
+        int lane = pid > 0 ? lane_of(jail, pid) : -1;
+        if (lane >= 0) {
+            *ret_status = status;
+            return lane;
+        }
+        if (pid > 0) {
+            commands_note_end(jail, pid, status, &usage);
+            checkpoints_note_end(jail, pid);
         }
     }
-    return false;
+    return -1;
 }
 
 /* The number of the program is that of its group; init alone reaps it: until then it is no other's. */
 static void signal_program(const struct jail *jail, int signal)
 {
-    if (jail->program > 0)
-        kill(-jail->program, signal);
-}
-
-bool init_read_word(const struct jail *jail, struct parent_message *ret_message)
-{
-    ssize_t length = read(jail->plan->control_fd, ret_message, sizeof(*ret_message));
-    if (length < 0 && errno == EINTR)
-        return false;
-    if (length != (ssize_t)sizeof(*ret_message))
-        *ret_message = (struct parent_message){.word = WORD_STOP};
-    return true;
+    if (jail->lanes[0].program > 0)
+        kill(-jail->lanes[0].program, signal);
 }
 
 /* Reads a word of the parent to a running program, and obeys. True: it asks to stop, or is gone. */
 static bool take_word(const struct jail *jail)
 {
     struct parent_message message;
-    if (!init_read_word(jail, &message))
+    ssize_t length = read(jail->plan->control_fd, &message, sizeof(message));
+    if (length < 0 && errno == EINTR)
         return false;
+    if (length != (ssize_t)sizeof(message))
+        return true;
     if (message.word == WORD_INTERRUPT)
         signal_program(jail, SIGINT);
     else if (message.word == WORD_TERMINATE)
@@ -340,10 +384,12 @@ static bool is_disk_full(const struct jail *jail)
     return statfs(".", &files) == 0 && (files.f_bfree == 0 || files.f_ffree == 0);
 }
 
-void init_report(const struct jail *jail, enum report_kind kind, int status)
+void init_report(const struct jail *jail, enum report_kind kind, int lane, int status)
 {
     struct child_report report = {
-        .kind = kind, .index = -1, .status = status, .disk_full = is_disk_full(jail)};
+        .kind = kind, .index = lane, .status = status, .disk_full = is_disk_full(jail)};
+    if (kind == REPORT_REVIVED)
+        report.number = jail->lanes[lane].state;
     getrusage(RUSAGE_CHILDREN, &report.usage);
     report_write(jail->plan, &report);
 }
@@ -377,7 +423,7 @@ static void end_all(struct jail *jail, int *ret_status)
         pid_t pid = (pid_t)syscall(SYS_wait4, -1, &status, __WALL, NULL);
         if (pid < 0 && errno != EINTR)
             break;
-        if (pid > 0 && pid == jail->program)
+        if (pid > 0 && pid == jail->lanes[0].program)
             *ret_status = status;
         if (is_shared)
             init_signal_rest(jail, SIGKILL);
@@ -398,12 +444,17 @@ void init_end_rest(struct jail *jail)
 void init_main(struct jail *jail)
 {
     int status = SIGKILL;
+    int lane;
     do {
-        if (reap_children(jail, &status) && !session_outlives(jail, status))
-            break;
-    } while (!wait_for_event(jail));
-    end_all(jail, &status);
-    init_report(jail, REPORT_ENDED, status);
+        lane = reap_children(jail, &status);
+        if (lane >= 0 && session_outlives(jail, lane, status))
+            lane = -1;
+    } while (lane < 0 && !wait_for_event(jail));
+    if (lane < 0)
+        end_all(jail, &status);
+    else
+        init_end_rest(jail);
+    init_report(jail, REPORT_ENDED, lane, status);
     sched_yield(); /* to the server, in case it waits for this processor */
     _exit(0);
 }

@@ -36,6 +36,7 @@ enum jail_kind {
     JAIL_UNPACK = 4,  /* our own function that reads archives or arranges files; no program */
     JAIL_JOINED = 8,  /* made already: what a program that joins it does to itself. join.h */
     JAIL_PROGRAM = JAIL_RUN | JAIL_INSTALL,
+    JAIL_SNIPPET = JAIL_RUN | JAIL_JOINED,
     JAIL_ANY = JAIL_PROGRAM | JAIL_UNPACK,
     JAIL_EACH = JAIL_ANY | JAIL_JOINED,
 };
@@ -66,11 +67,20 @@ enum session_kind {
 #define SESSION_CHANNEL_FD 3
 #define SESSION_CELLS_FD 4
 #define SESSION_ANSWERS_FD 5
-#define FILTER_ADDITIONS_MAX 3
+/* The same of one that calls functions of the server's client: sandbox/call_frame.h. */
+#define SESSION_RESULTS_FD 6
+#define SESSION_CALLS_FD 7
+/* The same of a program anew for each cell. */
+#define FRESH_RESULTS_FD 3
+#define FRESH_CALLS_FD 4
+#define FILTER_ADDITIONS_MAX 4
+#define JAIL_COMMANDS_MAX 36 /* of a session, at once, with requests on files and connections */
+#define JAIL_LANES_MAX 8 /* of a session: jail_session.h */
+#define JAIL_CHECKPOINTS_MAX 32 /* of a lane: checkpoints.h */
 #define JAIL_FOLDERS_MAX 8 /* each is named by one digit: STORE_ROOT in steps.h */
 
 /* Descriptors of the server that a child inherits are above these. */
-#define PROGRAM_FD_MAX SESSION_ANSWERS_FD
+#define PROGRAM_FD_MAX SESSION_CALLS_FD
 
 /* One record of the control socket (SOCK_SEQPACKET), parent to child. */
 enum parent_word {
@@ -84,11 +94,29 @@ enum parent_word {
     WORD_INSIST,
     WORD_PAUSE,
     WORD_RESUME,
+    WORD_HOLD, /* stops all processes, until WORD_RESUME; nothing is reported */
+    /* commands.h */
+    WORD_COMMAND,
+    WORD_FILE,
+    WORD_STREAM,
+    WORD_COMMAND_SIGNAL,
+    WORD_COMMAND_END,
+    /* checkpoints.h */
+    WORD_CHECKPOINT,
+    WORD_GO_BACK,
+    WORD_END_PROGRAM, /* SIGKILL to the process group of a live interpreter */
 };
 
 struct parent_message {
     uint32_t word;
-    uint32_t file_count; /* WORD_CODE: of the parcel */
+    int32_t command; /* WORD_COMMAND...: its id, above 0; WORD_CHECKPOINT: a pid; 0: none */
+    int32_t signal; /* WORD_COMMAND_SIGNAL, WORD_COMMAND_END; or the port of WORD_STREAM */
+    uint32_t lane; /* WORD_CODE, WORD_INTERRUPT..., WORD_INSIST, WORD_PAUSE of a session */
+    uint32_t fd_count; /* WORD_CODE: of the descriptors that come with it */
+    uint32_t file_count; /* WORD_CODE: of the parcel; WORD_CHECKPOINT: how many are kept */
+    uint32_t number; /* WORD_CHECKPOINT, WORD_GO_BACK: of the cell after which it was made */
+    uint32_t
+        revived; /* WORD_CHECKPOINT, WORD_END_PROGRAM, WORD_GO_BACK: how often the lane had been then */
     uint64_t code_length;
 };
 
@@ -96,20 +124,24 @@ struct parent_message {
 enum report_kind {
     REPORT_FAILED = 1, /* step, error, index; nothing of the snippet has run or will run */
     REPORT_READY, /* execve is next, or the code is about to go to the prewarmed program */
-    REPORT_ENDED, /* status; every process of the sandbox but init is dead */
+    REPORT_ENDED, /* status; every process of the sandbox but init is dead. index: the lane that ended, or -1 */
     REPORT_TOLD, /* a message of a body: image_plan.h */
     REPORT_BORN, /* of a fork of a template: the sender's credentials are those of init */
     /* In a session: */
     REPORT_WRITTEN, /* the parcel of a cell; or error, step and index: it could not be */
-    REPORT_PAUSED, /* no process runs: stopped or, with their programs anew, dead; then with status */
+    REPORT_PAUSED, /* no process runs; or the program of a cell has ended, then with status: jail_session.h */
+    REPORT_COMMAND_STARTED, /* index: its id; error and step: it could not be */
+    REPORT_COMMAND_ENDED, /* index: its id; status and usage, of its process alone */
+    REPORT_REVIVED, /* index: the lane whose interpreter has ended with `status`; number: the cell after which its copy goes on */
 };
 
 struct child_report {
     uint32_t kind;
     uint32_t step; /* enum jail_step */
     int32_t error; /* positive errno */
-    int32_t index; /* which object of the step, or -1 */
+    int32_t index; /* which object of the step, or -1; or the id of a command */
     int32_t status; /* as wait4(2) gives it */
+    uint32_t number; /* REPORT_REVIVED */
     uint32_t disk_full; /* REPORT_ENDED, REPORT_PAUSED: no space or no inode was left */
     struct rusage usage; /* the same: of all processes that have ended */
 };
@@ -128,6 +160,7 @@ struct plan_file {
     const char *path; /* relative to its directory; no ".." */
     const char *bytes;
     size_t length;
+    size_t is_executable; /* 0 or 1 */
 };
 
 struct plan_scratch {

@@ -145,25 +145,17 @@ static int take_program(struct jail *jail, int control_fd)
         return -ESRCH;
     if (syscall(SYS_waitid, P_PID, pid, NULL, WEXITED | WNOHANG | WNOWAIT, NULL) < 0)
         return -errno;
-    jail->program = pid;
+    jail->lanes[0].program = pid;
     return enter_cgroup(jail->plan, pid);
 }
 
-static int let_begin(const struct jail *jail, int control_fd)
-{
-    const struct parent_message begin = {.word = WORD_IDS_MAPPED};
-    int r = jail->code == CODE_HANDED_OVER ? report_kind(jail->plan, REPORT_READY) : 0;
-    if (r < 0)
-        return r;
-    return send(control_fd, &begin, sizeof(begin), MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
-int join_start_program(struct jail *jail)
+int step_join(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
     const int on = 1;
     int pair[2];
-    jail_note(jail, STEP_JOIN, -1);
+    if (!plan->is_fork)
+        return 0;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return -errno;
     int r = setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ? -errno : 0;
@@ -172,14 +164,23 @@ int join_start_program(struct jail *jail)
     close(pair[1]); /* so that the end of the program's side shows */
     if (r == 0)
         r = take_program(jail, pair[0]);
-    if (r == 0)
-        r = let_begin(jail, pair[0]);
-    close(pair[0]);
+    jail->joined_fd = pair[0];
     close(plan->template_fd);
     close(plan->plan_fd);
     if (jail->last_pid_fd >= 0)
         close(jail->last_pid_fd);
     if (plan->cgroup_fd >= 0)
         close(plan->cgroup_fd);
+    return r;
+}
+
+int join_start_program(struct jail *jail)
+{
+    const struct parent_message begin = {.word = WORD_IDS_MAPPED};
+    int r = jail->code == CODE_HANDED_OVER ? report_kind(jail->plan, REPORT_READY) : 0;
+    /* write(2), as in report_write(): a signal for the end of the other side is none to init. */
+    if (r == 0 && write(jail->joined_fd, &begin, sizeof(begin)) < 0)
+        r = -errno;
+    close(jail->joined_fd);
     return r;
 }

@@ -44,7 +44,7 @@ struct join_request {
 /* How long the template may take: before a run that waits for it starts elsewhere: SETUP_WARM_MAX_MS. */
 #define JOIN_MAX_MS 2000
 
-/* In init, after all its own steps: asks for the program, and waits until it may begin. 0 or a negative errno. */
+/* In init, after all its own steps: lets the program begin that step_join() has asked for. 0 or a negative errno. */
 int join_start_program(struct jail *jail);
 
 #endif

@@ -1,4 +1,5 @@
 #include "sandbox/jail/child/steps.h"
+#include "sandbox/jail/child/wall.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,13 +67,14 @@ static int add_rule(const struct jail *jail, int fd, uint64_t access)
 static int add_path(const struct jail *jail, const struct plan_path_rights *rights,
                     uint64_t handled)
 {
-    bool is_inside = jail->plan->base == BASE_HOST || jail->plan->kind == JAIL_JOINED;
-    int fd = is_inside ? open(rights->path, O_PATH | O_CLOEXEC)
-                       : jail_open_inside(jail, rights->path, 0);
-    if (fd < 0 && jail->plan->kind == JAIL_JOINED)
+    enum jail_kind kind = jail->plan->kind;
+    bool is_of_host = jail->plan->base == BASE_HOST && kind != JAIL_UNPACK;
+    int fd = is_of_host || kind == JAIL_JOINED ? open(rights->path, O_PATH | O_CLOEXEC)
+                                               : jail_open_inside(jail, rights->path, 0);
+    if (fd < 0 && kind == JAIL_JOINED)
         return -errno;
     if (fd < 0)
-        return jail->plan->base == BASE_HOST ? (errno == ENOENT ? 0 : -errno) : fd;
+        return is_of_host ? (errno == ENOENT ? 0 : -errno) : fd;
     int r = add_rule(jail, fd, access_of(rights->rights) & handled);
     close(fd);
     return r;
@@ -100,7 +102,7 @@ int step_choose_paths(struct jail *jail)
     if (plan->landlock_abi == 0 || is_joined)
         return 0;
     struct ruleset ruleset = {.files = HANDLED_ACCESS};
-    if (plan->landlock_abi < 3)
+    if (plan->landlock_abi < 3 || WALL_IS_LEFT_OUT("landlock_truncate"))
         ruleset.files &= ~ACCESS_TRUNCATE;
     if (plan->landlock_abi >= 6)
         ruleset.scopes = SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL;

@@ -477,7 +477,8 @@ static int make_file(const struct plan_file *file)
     int r = jail_make_parents(file->path);
     if (r < 0)
         return r;
-    int fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    int fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                  file->is_executable != 0 ? 0755 : 0644);
     if (fd < 0)
         return -errno;
     ssize_t written = write(fd, file->bytes, file->length);

@@ -102,8 +102,10 @@ static int install(const struct sock_fprog *filter)
 int jail_install_filters(const struct jail_plan *plan)
 {
     int r = 0;
-    const struct sock_fprog filter = {(unsigned short)plan->filter_length,
-                                      (struct sock_filter *)plan->filter};
+    bool is_joined = plan->kind == JAIL_JOINED && plan->joined_filter_length > 0;
+    const struct sock_fprog filter = {
+        (unsigned short)(is_joined ? plan->joined_filter_length : plan->filter_length),
+        (struct sock_filter *)(is_joined ? plan->joined_filter : plan->filter)};
     size_t additions = WALL(filter_additions, plan->additions.count);
     for (size_t i = 0; r == 0 && i < additions; i++)
         r = install(&plan->additions.list[i]);

@@ -1,5 +1,4 @@
 #include "sandbox/jail/child/join.h"
-#include "sandbox/jail/child/mounts.h"
 #include "sandbox/jail/child/report.h"
 #include "sandbox/jail/child/steps.h"
 #include "sandbox/jail/child/wall.h"
@@ -157,6 +156,14 @@ int step_name_host(struct jail *jail)
     return sethostname(name, strlen(name)) < 0 || setdomainname("", 0) < 0 ? -errno : 0;
 }
 
+/* As execve(2) would: with its name, and so that those who may can look at it, which joining has forbidden. */
+int step_appear(struct jail *jail)
+{
+    return prctl(PR_SET_DUMPABLE, 1UL) < 0 || prctl(PR_SET_NAME, jail->plan->program_name) < 0
+               ? -errno
+               : 0;
+}
+
 static int write_text(int directory_fd, const char *path, const char *text)
 {
     int fd = openat(directory_fd, path, O_WRONLY | O_CLOEXEC);
@@ -167,6 +174,19 @@ static int write_text(int directory_fd, const char *path, const char *text)
     return r;
 }
 
+/*
+ * What is written to the template's /proc is for the pid namespace of who writes. Not every kernel has it: then the pid of
+ * the program is another one. join.h
+ */
+static int reserve_pid(struct jail *jail)
+{
+    jail->last_pid_fd = open(STORE_PROC "/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+    if (jail->last_pid_fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    return write(jail->last_pid_fd, JOIN_HELPER_LAST_PID, strlen(JOIN_HELPER_LAST_PID)) < 0 ? -errno
+                                                                                            : 0;
+}
+
 /* A user namespace within that of the template: it has one id, and maps it to the same. user_namespaces(7) */
 int step_map_ids(struct jail *jail)
 {
@@ -175,7 +195,12 @@ int step_map_ids(struct jail *jail)
     int r = write_text(AT_FDCWD, STORE_PROC "/self/setgroups", "deny");
     if (r == 0)
         r = write_text(AT_FDCWD, STORE_PROC "/self/uid_map", OWN_ID_MAP);
-    return r == 0 ? write_text(AT_FDCWD, STORE_PROC "/self/gid_map", OWN_ID_MAP) : r;
+    if (r == 0)
+        r = write_text(AT_FDCWD, STORE_PROC "/self/gid_map", OWN_ID_MAP);
+    if (r < 0)
+        return r;
+    jail_note(jail, STEP_RESERVE_PID, -1);
+    return reserve_pid(jail);
 }
 
 /* Otherwise these would count only against the limits of the host's user. */
@@ -193,26 +218,6 @@ int step_limit_user_namespace(struct jail *jail)
             return r;
     }
     return 0;
-}
-
-/*
- * By a mount of its own, since /proc becomes read-only. Not every kernel has it: then the pid of the program is another
- * one. join.h
- */
-int step_reserve_pid(struct jail *jail)
-{
-    if (!jail->plan->is_fork)
-        return 0;
-    int proc_fd = mount_copy(jail->settings_fd, "", AT_EMPTY_PATH);
-    if (proc_fd < 0)
-        return proc_fd;
-    jail->last_pid_fd = openat(proc_fd, "sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
-    int r = jail->last_pid_fd < 0 && errno != ENOENT ? -errno : 0;
-    close(proc_fd);
-    if (jail->last_pid_fd < 0)
-        return r;
-    return write(jail->last_pid_fd, JOIN_HELPER_LAST_PID, strlen(JOIN_HELPER_LAST_PID)) < 0 ? -errno
-                                                                                            : 0;
 }
 
 /* Under nice(1) it may be low enough already, and raising it again is not permitted. */

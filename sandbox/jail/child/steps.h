@@ -11,6 +11,7 @@
 
 #include "sandbox/jail/child/jail_plan.h"
 
+#include <sched.h>
 #include <stdint.h>
 #include <sys/resource.h>
 
@@ -34,6 +35,28 @@ enum code_state {
 #define STORE_ROOT "root"
 #define STORE_PROC "proc"
 
+/* checkpoints.h */
+struct jail_checkpoint {
+    uint32_t number; /* the cell after which it was made, from 1 upwards */
+    pid_t pid;
+};
+
+/* A program of a session, and its process group. */
+struct jail_lane {
+    pid_t program; /* 0: it does not run */
+    bool is_live;  /* it gets cells, as in SESSION_LIVE; else it is started for each */
+    struct jail_checkpoint checkpoints[JAIL_CHECKPOINTS_MAX]; /* pid 0: a free place */
+    uint32_t revived; /* how often one of them has taken its place */
+    uint32_t state;   /* the cell after which the last was made */
+    uint32_t kept;    /* how many are, when nothing is waited for */
+};
+
+struct jail_command {
+    int32_t id;
+    pid_t pid; /* 0: there is none */
+    bool has_to_end; /* its group with it */
+};
+
 struct jail {
     const struct jail_plan *plan;
     enum jail_step step;
@@ -47,15 +70,18 @@ struct jail {
     int folder_fds[JAIL_FOLDERS_MAX]; /* the host's; from step_make_folders() on, detached mounts */
     int store_fd; /* of a template: what the jails of its forks are made of */
     int last_pid_fd; /* of a fork: ns_last_pid of its /proc; -1: none */
+    int joined_fd; /* of a fork: join_request.control, between step_join() and the program's begin */
     int cover_fd; /* an empty file of the scratch tmpfs */
     int upper_fds[JAIL_FOLDERS_MAX]; /* roots of upper layers, for the parent */
     size_t upper_count;
     int uppers_fd; /* the directory of the host for them; -1: they are in the scratch tmpfs */
     int paths_fd; /* of the Landlock ruleset; -1: none */
-    pid_t program; /* 0 before it is started */
+    struct jail_lane lanes[JAIL_LANES_MAX]; /* the first is the program of the plan */
     pid_t
         newest; /* in a session: the newest process at the end of the last cell; 0: there was none */
     bool is_interrupted; /* the present cell of a session */
+    bool is_paused; /* all processes of a session have been stopped, and not continued */
+    struct jail_command commands[JAIL_COMMANDS_MAX]; /* and requests on files */
     int children_fd; /* readable when a child of init has died */
     bool has_more_dead; /* children that init has not reaped may have died */
     enum code_state code;
@@ -110,16 +136,36 @@ int init_start_program(struct jail *jail);
 /* In the program's process: the parts of FORK, up to execve(2) or what takes its place. */
 void init_become_program(struct jail *jail) __attribute__((noreturn));
 
+/*
+ * One room for whoever needs it in init or in a process that shares or has copied its memory: static memory counts for the
+ * server, whose RLIMIT_DATA may be low.
+ */
+#define JAIL_SCRATCH_SIZE (2 * 65536)
+extern char jail_scratch[JAIL_SCRATCH_SIZE];
+
+/* How init_clone() shares its memory: until execve(2) or the end, while init waits; or each has its own. */
+#define CLONE_FOR_EXECVE (CLONE_VM | CLONE_VFORK)
+#define CLONE_OF_MEMORY 0
+
+/* Starts a process: its pid, or a negative errno. */
+int init_clone(int (*main)(void *data), void *data, int sharing);
+
+/*
+ * In such a process, all that precedes execve(2): a session of its own, the directory (NULL: init's), the walls that
+ * are the program's alone, its descriptors from 0 on (-1: /dev/null), ascending. 0 or a negative errno.
+ */
+int init_prepare_program(struct jail *jail, const char *directory, const int *fds, size_t count);
+
 /* Kills and reaps all processes but init. */
 void init_end_rest(struct jail *jail);
-
-/* Reads a word of the parent; WORD_STOP if it is gone. False: a signal came first. */
-bool init_read_word(const struct jail *jail, struct parent_message *ret_message);
 
 /* Sends a signal to all processes but init. */
 void init_signal_rest(const struct jail *jail, int signal);
 
-/* Reports that nothing runs any more, with what the ended processes have used. */
-void init_report(const struct jail *jail, enum report_kind kind, int status);
+/*
+ * Reports that nothing runs any more, with what the ended processes have used; `lane`: whose program has ended with that
+ * status, or -1.
+ */
+void init_report(const struct jail *jail, enum report_kind kind, int lane, int status);
 
 #endif

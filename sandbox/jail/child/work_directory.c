@@ -12,7 +12,9 @@ int step_enter_work_directory(struct jail *jail)
     const struct jail_plan *plan = jail->plan;
     if (chdir(plan->work_directory) < 0)
         return -errno;
-    return plan->packages != NULL && mkdir(plan->packages, 0755) < 0 ? -errno : 0;
+    if (plan->packages == NULL || plan->kind == JAIL_JOINED)
+        return 0;
+    return mkdir(plan->packages, 0755) < 0 ? -errno : 0;
 }
 
 /*

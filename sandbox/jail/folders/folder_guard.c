@@ -154,14 +154,20 @@ static void add_change(struct folder_changes *changes, const char *place, const 
         changes->more++;
 }
 
-static void compare(const struct folder_guard *guard, size_t i, const struct folder_scan *after,
+/* What appeared is not protected in this jail: it is told again whenever something in it may have changed. */
+static void compare(const struct folder_guard *guard, size_t i, struct folder_scan *after,
                     struct folder_changes *changes)
 {
-    for (size_t j = 0; j < after->count; j++)
-        if (after->list[j].care == CARE_PROTECT &&
-            !folder_scan_kept(&guard->since->scans[i], &after->list[j]) &&
-            !folder_scan_kept(&guard->told[i], &after->list[j]))
-            add_change(changes, guard->folders->list[i].place, after->list[j].path);
+    const struct folder *folder = &guard->folders->list[i];
+    struct trace_budget budget = TRACE_BUDGET;
+    for (size_t j = 0; j < after->count; j++) {
+        struct folder_part *part = &after->list[j];
+        if (part->care != CARE_PROTECT || folder_scan_kept(&guard->since->scans[i], part))
+            continue;
+        part_trace_read(folder->fd, part->path, &budget, &part->trace);
+        if (!folder_scan_rested(&guard->told[i], part))
+            add_change(changes, folder->place, part->path);
+    }
 }
 
 /*

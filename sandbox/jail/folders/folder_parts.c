@@ -116,9 +116,22 @@ bool folder_scan_has(const struct folder_scan *before, const struct folder_part 
     return find(before, part) != NULL;
 }
 
+static const struct folder_part *find_kept(const struct folder_scan *scan,
+                                           const struct folder_part *part)
+{
+    const struct folder_part *known = find(scan, part);
+    bool is_kept = known != NULL && known->since.tv_sec == part->since.tv_sec &&
+                   known->since.tv_nsec == part->since.tv_nsec;
+    return is_kept ? known : NULL;
+}
+
 bool folder_scan_kept(const struct folder_scan *before, const struct folder_part *part)
 {
-    const struct folder_part *known = find(before, part);
-    return known != NULL && known->since.tv_sec == part->since.tv_sec &&
-           known->since.tv_nsec == part->since.tv_nsec;
+    return find_kept(before, part) != NULL;
+}
+
+bool folder_scan_rested(const struct folder_scan *before, const struct folder_part *part)
+{
+    const struct folder_part *known = find_kept(before, part);
+    return known != NULL && part_trace_is_same(&known->trace, &part->trace);
 }

@@ -7,6 +7,7 @@
 #define SANDBOX_JAIL_FOLDERS_FOLDER_PARTS_H
 
 #include "sandbox/jail/child/folder_mode.h"
+#include "sandbox/jail/folders/part_trace.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +23,7 @@ struct folder_part {
     uint64_t device, inode;
     struct timespec
         since; /* a file: its last change; a directory: when it was made, or 0: unknown */
+    struct part_trace trace; /* of one that is told, and that the run can go on to change */
 };
 
 struct folder_scan {
@@ -57,5 +59,8 @@ bool folder_scan_has(const struct folder_scan *before, const struct folder_part 
  * taken a part away under another name (a hard link), or made room for a directory with the number of the old one.
  */
 bool folder_scan_kept(const struct folder_scan *before, const struct folder_part *part);
+
+/* The same of one that the run can change: and that nothing in it has changed, as both traces say. */
+bool folder_scan_rested(const struct folder_scan *before, const struct folder_part *part);
 
 #endif

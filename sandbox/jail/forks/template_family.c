@@ -7,16 +7,24 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define GENERATIONS 3 /* template.py: the program, what has loaded the modules, the template */
 #define STAT_SIZE 512
+#define CHILDREN_SIZE 16384 /* more than there may be forks */
 #define HELPER_LOOKS 1000
 #define HELPER_LOOK_NS 50000
 
-/* Its state and its number of threads: proc_pid_stat(5). False: it has gone. */
-static bool read_state(pid_t pid, char *ret_state, unsigned long *ret_threads)
+struct process_state {
+    char letter;
+    unsigned long threads;
+};
+
+/* proc_pid_stat(5). False: it has gone. */
+static bool read_state(pid_t pid, struct process_state *ret_state)
 {
     char path[32];
     char text[STAT_SIZE];
@@ -26,64 +34,88 @@ static bool read_state(pid_t pid, char *ret_state, unsigned long *ret_threads)
     return name_end != NULL &&
            sscanf(name_end + 1,
                   " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %lu",
-                  ret_state, ret_threads) == 2;
+                  &ret_state->letter, &ret_state->threads) == 2;
 }
 
-/* Whether there is one that can do anything. */
-static bool is_alive(pid_t pid)
-{
-    char state;
-    unsigned long threads;
-    return read_state(pid, &state, &threads) && ((state != 'Z' && state != 'X') || threads > 1);
-}
-
-/* Calls `take` with each child that is alive. 0; a negative errno; or what `take` has returned, if not 0. */
-static int each_child(pid_t pid, const char *thread, int (*take)(pid_t child, void *data),
-                      void *data)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", (int)pid, thread);
-    FILE *children = fopen(path, "re");
-    if (children == NULL)
-        return errno == ENOENT || errno == ESRCH ? -ESRCH : -errno;
-    int r = 0;
-    for (int child; r == 0 && fscanf(children, "%d", &child) == 1;) {
-        if (is_alive(child))
-            r = take(child, data);
-    }
-    fclose(children);
-    return r;
-}
-
-struct known_children {
-    const pid_t *pids;
+/* A child that is alive, and not among the known ones. */
+struct stranger {
+    const pid_t *known;
     size_t count;
-    pid_t other; /* the only one that is not known; 0: none yet */
+    pid_t pid; /* 0: there is none */
+    struct process_state state;
 };
 
-static int take_known(pid_t child, void *data)
+static bool is_known(const struct stranger *stranger, pid_t child)
 {
-    struct known_children *known = data;
-    for (size_t i = 0; i < known->count; i++)
-        if (known->pids[i] == child)
-            return 0;
-    if (known->other != 0)
+    size_t i = 0;
+    while (i < stranger->count && stranger->known[i] != child)
+        i++;
+    return i < stranger->count;
+}
+
+/* 0; -EEXIST: there is another one already. */
+static int note_child(struct stranger *stranger, pid_t child)
+{
+    struct process_state state;
+    /* Without threads, it can do nothing any more. */
+    if (is_known(stranger, child) || !read_state(child, &state) ||
+        ((state.letter == 'Z' || state.letter == 'X') && state.threads <= 1))
+        return 0;
+    if (stranger->pid != 0)
         return -EEXIST;
-    known->other = child;
+    stranger->pid = child;
+    stranger->state = state;
     return 0;
 }
 
-/* The only child of a process that is not among these, whichever thread has made it; 0: none. 0 or a negative errno. */
-static int other_child(pid_t pid, const pid_t *pids, size_t count, pid_t *ret_child)
+/* What a file has, as a list of numbers: 0 or a negative errno. */
+static int read_children(pid_t pid, const char *thread, char text[CHILDREN_SIZE])
+{
+    char path[64];
+    size_t length = 0;
+    snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", (int)pid, thread);
+    OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT || errno == ESRCH ? -ESRCH : -errno;
+    for (;;) {
+        ssize_t got = read(fd, text + length, CHILDREN_SIZE - 1 - length);
+        if (got < 0)
+            return -errno;
+        length += (size_t)got;
+        text[length] = '\0';
+        if (got == 0)
+            return length < CHILDREN_SIZE - 1 ? 0 : -E2BIG;
+    }
+}
+
+static int note_children(pid_t pid, const char *thread, struct stranger *stranger)
+{
+    char text[CHILDREN_SIZE];
+    char *end = text;
+    int r = read_children(pid, thread, text);
+    for (const char *at = text; r == 0 && *at != '\0'; at = end) {
+        long child = strtol(at, &end, 10);
+        if (end == at) /* the last space */
+            break;
+        r = note_child(stranger, (pid_t)child);
+    }
+    return r;
+}
+
+/* Whichever of its threads has made it. 0 or a negative errno. */
+static int find_stranger(pid_t pid, unsigned long threads, struct stranger *stranger)
 {
     char path[32];
+    stranger->pid = 0;
+    if (threads == 1) {
+        snprintf(path, sizeof(path), "%d", (int)pid);
+        return note_children(pid, path, stranger);
+    }
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    OWNED(directory_release) DIR *threads = directory_open(AT_FDCWD, path);
-    struct known_children known = {pids, count, 0};
-    int r = threads == NULL ? -errno : 0;
-    for (const char *thread; r == 0 && (thread = directory_next_number(threads)) != NULL;)
-        r = each_child(pid, thread, take_known, &known);
-    *ret_child = known.other;
+    OWNED(directory_release) DIR *directory = directory_open(AT_FDCWD, path);
+    int r = directory == NULL ? -errno : 0;
+    for (const char *thread; r == 0 && (thread = directory_next_number(directory)) != NULL;)
+        r = note_children(pid, thread, stranger);
     return r;
 }
 
@@ -94,13 +126,12 @@ static int other_child(pid_t pid, const pid_t *pids, size_t count, pid_t *ret_ch
 static bool has_only_helper(pid_t template)
 {
     for (int i = 0; i < HELPER_LOOKS; i++) {
-        pid_t child;
-        char state;
-        unsigned long threads;
-        if (other_child(template, NULL, 0, &child) < 0 || !read_state(template, &state, &threads) ||
-            threads != 1)
+        struct process_state state;
+        struct stranger helper = {.count = 0};
+        if (find_stranger(template, 1, &helper) < 0 || !read_state(template, &state) ||
+            state.threads != 1)
             return false;
-        if (child == 0 || state == 'D')
+        if (helper.pid == 0 || state.letter == 'D')
             return true;
         /* It has not begun to wait yet, or the helper has ended meanwhile. */
         nanosleep(&(struct timespec){.tv_nsec = HELPER_LOOK_NS}, NULL);
@@ -111,13 +142,15 @@ static bool has_only_helper(pid_t template)
 bool template_family_is_known(pid_t init, const pid_t *forks, size_t count)
 {
     pid_t pid = init;
+    unsigned long threads = 1; /* of init, which is ours */
     for (int i = 0; i < GENERATIONS; i++) {
-        char state;
-        unsigned long threads;
-        if (other_child(pid, forks, i == 0 ? count : 0, &pid) < 0 || pid == 0)
+        struct stranger child = {.known = forks, .count = i == 0 ? count : 0};
+        if (find_stranger(pid, threads, &child) < 0 || child.pid == 0)
             return false;
+        pid = child.pid;
+        threads = child.state.threads;
         /* Libraries that the second has loaded may have threads, which its child does not. */
-        if (i != 1 && (!read_state(pid, &state, &threads) || threads != 1))
+        if (i != 1 && threads != 1)
             return false;
     }
     return has_only_helper(pid);

@@ -72,12 +72,14 @@ static void name_folders(struct fork_plan *fork)
     fork->jail.folders = fork->folders;
 }
 
-void plan_fork(const struct plan *plan, struct fork_plan *ret_plan)
+void plan_fork(const struct plan *plan, const struct filter *joined, struct fork_plan *ret_plan)
 {
     struct jail_plan *jail = &ret_plan->jail;
     *jail = plan->jail;
     const char *program = strrchr(plan->programs[0], '/');
     jail->is_fork = true;
+    jail->joined_filter = joined->code;
+    jail->joined_filter_length = joined->length;
     jail->root_path = STORE_ROOT;
     jail->root_layers = NULL;
     jail->home_file_count = plan->fork_file_count;

@@ -95,10 +95,31 @@ for (const { tool, other_tool, steps } of sessions) {
     if (handle !== "new") continue;
     handle = texts.at(-1).match(/^\[session (\S+): /m)[1];
     const wrong = await client.callTool({ name: other_tool, arguments: { code: "1", session: handle } });
-    assert.ok(wrong.isError && wrong.content[0].text.includes("is a session of"), wrong.content[0].text);
+    assert.ok(wrong.isError && wrong.content[0].text.includes("on which this session runs, has no "), wrong.content[0].text);
   }
 }
 assert.deepEqual((await client.listTools()).tools, tools);
+
+// Methods for programs: docs/programs.md.
+const schema =
+  version === "v1"
+    ? (await import("@modelcontextprotocol/sdk/types.js")).ResultSchema
+    : { "~standard": { version: 1, vendor: "talk", validate: (value) => ({ value }) } };
+const ask = (name, params) => client.request({ method: `code-sandbox/${name}`, params }, schema);
+const { session, languages } = await ask("open", {});
+assert.ok(languages.includes("python") && /^s-\w+$/.test(session), session);
+await ask("write", { session, path: "d/in.csv", text: "1,2\n3,é\n" });
+const done = await ask("exec", { session, shell: "wc -l <d/in.csv; cat; exit 3", stdin: "in" });
+assert.deepEqual([done.outcome, done.exit_code, done.stdout], ["exited", 3, "2\nin"]);
+const cell = await ask("cell", { session, language: "python", code: "x = open('d/in.csv').read()\nlen(x)" });
+assert.deepEqual([cell.structuredContent.stdout, cell.structuredContent.value_bytes], ["8", 1]);
+const { base64 } = await ask("read", { session, path: "d/in.csv" });
+assert.equal(Buffer.from(base64, "base64").toString(), "1,2\n3,é\n");
+assert.deepEqual((await ask("list", { session, path: "d" })).entries.map(({ name }) => name), ["in.csv"]);
+await assert.rejects(ask("read", { session, path: "none" }), ({ data }) => data.id === "no_such_file");
+await assert.rejects(ask("exec", { session, argv: [] }), ({ code }) => code === -32602);
+await ask("close", { session });
+await assert.rejects(ask("stat", { session, path: "d" }), ({ data }) => data.id === "lost");
 
 // Twenty calls in flight at once, each with its own answer.
 const numbers = Array.from({ length: 20 }, (_, number) => number);

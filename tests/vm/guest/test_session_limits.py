@@ -6,8 +6,10 @@ import time
 import pytest
 from cgroups import await_cgroup, await_that, key_in, nothing_left, number_in, runs_of
 
+from support.calling import Caller
+from support.extension import StdioProgram
 from support.mcp_client import RECORD, Server
-from support.sessions import Session
+from support.sessions import Session, sessions_of
 
 MEBIBYTE = 1 << 20
 
@@ -54,6 +56,27 @@ def test_memory_is_a_limit_of_all_calls_together():
         assert number_in(cgroup, "memory.max") == 64 * MEBIBYTE
         assert not one.call("first = b'x' * (36 << 20)").is_error
         assert number_in(cgroup, "memory.current") > 36 * MEBIBYTE
+        for _ in range(2):
+            over = one.call("second = b'y' * (36 << 20)")
+            assert over.record["outcome"] == "out_of_memory" and "memory" in over.record["limits_reached"]
+            assert over.session["state"] == "kept" and over.session["restored_to"] == over.session["calls"] - 1
+            assert one.call("len(first), 'second' in globals()").text == f"({36 << 20}, False)"
+
+
+def test_the_oldest_copies_end_before_a_call_that_needs_their_memory():
+    with session("--memory", "128M") as (one, cgroup):
+        for number in range(2, 12):  # copies of 16 MiB each
+            answer = one.call(f"a = b'{number % 10}' * (16 << 20); a[0] - 48")
+            assert answer.record["outcome"] == "exited" and answer.text == str(number % 10), answer.texts
+            assert answer.session["state"] == "kept" and answer.session["checkpoint"] == number
+        assert key_in(cgroup, "memory.events", "oom_kill") == 0
+        [listed] = sessions_of(one.server)
+        assert 1 <= len(listed["checkpoints"]) < 8 and listed["checkpoints"][-1] == 11
+
+
+def test_without_checkpoints_too_much_memory_is_the_end_of_a_session():
+    with session("--memory", "64M", "--session-checkpoints", "0") as (one, cgroup):
+        assert not one.call("first = b'x' * (36 << 20)").is_error
         lost = one.call("second = b'y' * (36 << 20)")
         assert lost.record["outcome"] == "out_of_memory" and "memory" in lost.record["limits_reached"]
         assert lost.session["state"] == "lost"
@@ -99,4 +122,23 @@ def test_an_end_of_the_server_leaves_nothing(end):
         with Server("--warm", "0") as other:  # which removes what is empty
             other.initialize()
             await_cgroup(other)
+    await_that(nothing_left)
+
+
+def test_it_is_frozen_while_a_snippet_only_waits_for_an_answer():
+    with Server("--timeout", "1000", "--warm", "0") as server:
+        server.initialize()
+        await_cgroup(server)
+        caller = Caller(StdioProgram(server))
+        pending = caller.start("import tools\nprint(tools.wait())", timeout_seconds=2)
+        request = caller.next()
+        (frozen,) = await_that(lambda: list(filter(is_frozen, runs_of(server.process.pid))))
+        used = key_in(frozen, "cpu.stat", "usage_usec")
+        time.sleep(10)  # it is a time that is tested
+        assert is_frozen(frozen) and key_in(frozen, "cpu.stat", "usage_usec") == used and not pending.has_ended()
+        caller.answer(request, "there")
+        record = pending.result()["structuredContent"]
+        assert record["outcome"] == "exited" and record["stdout"].strip() == "there" and record["duration_ms"] >= 10_000
+        assert caller.run("print(1)", timeout_seconds=2)["stdout"] == "1"
+        caller.session.close()
     await_that(nothing_left)

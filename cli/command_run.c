@@ -118,8 +118,7 @@ static void write_out(struct execution *execution, int fd, const char *bytes, si
         struct pollfd ready[2] = {{.fd = fd, .events = POLLOUT},
                                   {.fd = execution->relay.end_signals.watch.fd, .events = POLLIN}};
         int count_ready = poll(ready, ARRAY_LENGTH(ready), CHECK_MS);
-        if (execution->run.run != NULL)
-            engine_check_limits(execution->run.run);
+        launched_check_limits(&execution->run);
         if (count_ready <= 0 || ready[1].revents != 0) {
             signal_relay_check(&execution->relay, blocked_since);
             continue;

@@ -57,6 +57,7 @@ void launcher_release(struct launcher *launcher)
 {
     engine_free(launcher->engine);
     remote_release(&launcher->remote);
+    compiler_release(&launcher->compiler);
     launcher->is_released = true;
     launcher->engine = NULL;
     buffer_release(&launcher->unheard);
@@ -128,23 +129,41 @@ int launcher_probe(struct launcher *launcher, void (*probed)(void *data), void *
     return r;
 }
 
-static int start_here(struct launcher *launcher, const struct snippet *snippet,
-                      const struct run_observer *observer, struct run **ret_run,
-                      struct fault *fault)
+int launcher_submit_prepared(struct launcher *launcher, struct preparation *preparation,
+                             const struct run_spec *spec, const struct run_observer *observer,
+                             struct run **ret_run, struct fault *fault)
+{
+    int r = launcher_ensure_engine(launcher, fault);
+    if (r < 0)
+        return r;
+    r = engine_submit(launcher->engine, spec, observer, ret_run, fault);
+    if (r < 0)
+        return fault_set(fault, -r, "starting a run: %m");
+    preparation->held = NULL; /* the run's, which may have been the first of many or the last */
+    return 0;
+}
+
+int launcher_submit(struct launcher *launcher, const struct snippet *snippet,
+                    const struct run_observer *observer, struct run **ret_run, struct fault *fault)
 {
     OWNED(preparation_release) struct preparation preparation = {0};
     struct run_spec spec;
     int r = preparation_make(&launcher->preparer, snippet, &preparation, &spec, fault);
-    if (r == 0)
-        r = launcher_ensure_engine(launcher, fault);
     if (r < 0)
         return r;
     spec.may_be_warm = preparation_may_be_warm(snippet);
-    r = engine_submit(launcher->engine, &spec, observer, ret_run, fault);
-    if (r < 0)
-        return fault_set(fault, -r, "starting a run: %m");
-    preparation.held = NULL; /* the run's, which may have been the first of many or the last */
-    return 0;
+    return launcher_submit_prepared(launcher, &preparation, &spec, observer, ret_run, fault);
+}
+
+static int start(struct launcher *launcher, const struct snippet *snippet,
+                 const struct run_observer *observer, struct launched *launched,
+                 struct fault *fault)
+{
+    if (launcher->settings->fleet.url != NULL)
+        return remote_start(&launcher->remote, snippet, observer, &launched->remote, fault);
+    if (snippet->language->compile != NULL)
+        return compiled_run_start(launcher, snippet, observer, &launched->compiled, fault);
+    return launcher_submit(launcher, snippet, observer, &launched->run, fault);
 }
 
 int launcher_start(struct launcher *launcher, const struct snippet *snippet,
@@ -152,9 +171,7 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
                    struct fault *fault)
 {
     struct launched launched = {0};
-    int r = launcher->settings->fleet.url != NULL
-                ? remote_start(&launcher->remote, snippet, observer, &launched.remote, fault)
-                : start_here(launcher, snippet, observer, &launched.run, fault);
+    int r = start(launcher, snippet, observer, &launched, fault);
     if (r == 0 && ret_launched != NULL)
         *ret_launched = launched;
     return r;
@@ -164,12 +181,16 @@ int launched_signal(const struct launched *launched, int signal_number)
 {
     if (launched->remote != NULL)
         return -EOPNOTSUPP;
+    if (launched->compiled != NULL)
+        return compiled_run_signal(launched->compiled, signal_number);
     return launched->run != NULL ? engine_signal(launched->run, signal_number) : -ESRCH;
 }
 
 void launched_stop(const struct launched *launched)
 {
-    if (launched->run != NULL)
+    if (launched->compiled != NULL)
+        compiled_run_stop(launched->compiled);
+    else if (launched->run != NULL)
         engine_stop(launched->run);
 }
 
@@ -177,12 +198,35 @@ void launched_cancel(const struct launched *launched)
 {
     if (launched->remote != NULL)
         remote_cancel(launched->remote);
+    else if (launched->compiled != NULL)
+        compiled_run_cancel(launched->compiled);
     else if (launched->run != NULL)
         engine_cancel(launched->run);
 }
 
 bool launched_is_queued(const struct launched *launched)
 {
-    return launched->remote != NULL ? remote_is_queued(launched->remote)
-                                    : launched->run != NULL && engine_is_queued(launched->run);
+    if (launched->remote != NULL)
+        return remote_is_queued(launched->remote);
+    if (launched->compiled != NULL)
+        return compiled_run_is_queued(launched->compiled);
+    return launched->run != NULL && engine_is_queued(launched->run);
+}
+
+bool launched_goes_on(const struct launched *launched)
+{
+    return launched->run != NULL || launched->remote != NULL || launched->compiled != NULL;
+}
+
+bool launched_is_compiling(const struct launched *launched)
+{
+    return launched->compiled != NULL && compiled_run_is_compiling(launched->compiled);
+}
+
+void launched_check_limits(const struct launched *launched)
+{
+    if (launched->compiled != NULL)
+        compiled_run_check_limits(launched->compiled);
+    else if (launched->run != NULL)
+        engine_check_limits(launched->run);
 }

@@ -7,6 +7,7 @@
 #ifndef INTERPRETER_LAUNCHER_H
 #define INTERPRETER_LAUNCHER_H
 
+#include "interpreter/compile/compiler.h"
 #include "interpreter/languages/language.h"
 #include "interpreter/live_session.h"
 #include "interpreter/metrics/metrics.h"
@@ -26,6 +27,7 @@ struct launcher {
     struct engine *engine;           /* owned; NULL before the first run */
     struct remote remote;            /* of --workers */
     struct preparer preparer;
+    struct compiler compiler;
     uint64_t warm;                   /* engine_options.warm */
     bool logs_prewarming; /* that it has failed */
     char *scope_program; /* owned; NULL: not looked for yet, or not there */
@@ -74,6 +76,7 @@ void launcher_look(void *data, struct metrics_now *ret_now);
 struct launched {
     struct run *run; /* the engine's */
     struct remote_run *remote;
+    struct compiled_run *compiled; /* of a compiled language */
 };
 
 /*
@@ -92,6 +95,22 @@ void launched_stop(const struct launched *launched);
 /* As engine_cancel() and engine_is_queued(). */
 void launched_cancel(const struct launched *launched);
 bool launched_is_queued(const struct launched *launched);
+
+/* Whether there is a run. */
+bool launched_goes_on(const struct launched *launched);
+
+/* Whether its compiler is at work. */
+bool launched_is_compiling(const struct launched *launched);
+
+/* As engine_check_limits(), if it is here. */
+void launched_check_limits(const struct launched *launched);
+
+/* For compiler.c: submits a run of the snippet, as it is; or one that is prepared, which takes over what that holds. */
+int launcher_submit(struct launcher *launcher, const struct snippet *snippet,
+                    const struct run_observer *observer, struct run **ret_run, struct fault *fault);
+int launcher_submit_prepared(struct launcher *launcher, struct preparation *preparation,
+                             const struct run_spec *spec, const struct run_observer *observer,
+                             struct run **ret_run, struct fault *fault);
 
 /*
  * The image of that name, or if NULL, the one that has all languages, or else the first language's; and the language that is

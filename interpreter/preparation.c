@@ -2,6 +2,8 @@
 
 #include "interpreter/base/bounds.h"
 #include "interpreter/code_reading.h"
+#include "interpreter/compile/compiled.h"
+#include "interpreter/languages/placeholders.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
 
@@ -26,30 +28,43 @@ int preparation_open_image(struct preparer *preparer, const char *name,
 }
 
 /*
- * The variables of a run: those of the image, of certificates, then the operator's for the language, which count where
- * both have one. `own`, before those, may be NULL. The array is the caller's, the strings stay where they are. NULL: no
- * memory.
+ * The variables of a run: those of the image, of certificates, of the language, then the operator's for it, which count
+ * where both have one. The array is the caller's, the strings stay where they are. NULL: no memory.
  */
-static const char **merge_environment(const struct preparer *preparer, const struct image *image,
-                                      const struct language *language, const char *own)
+static const char **merge_environment(const struct preparer *preparer,
+                                      const struct snippet *snippet,
+                                      struct preparation *preparation)
 {
+    const struct language *language = snippet->language;
+    const struct image *image = &preparation->used->image;
     const struct environment *environment = &preparer->settings->environment;
     const char *const *of_certificates = preparer->certificates[language_place(language)].variables;
     size_t count = 0;
     while (image->environment != NULL && image->environment[count] != NULL)
         count++;
-    const char **merged =
-        calloc(count + CERTIFICATES_VARIABLES + 1 + environment->count + 1, sizeof(*merged));
+    const char **merged = calloc(count + CERTIFICATES_VARIABLES + LANGUAGE_WORDS_MAX + 1 +
+                                     environment->count + 1,
+                                 sizeof(*merged));
     if (merged == NULL)
         return NULL;
     for (size_t i = 0; i < count; i++)
         merged[i] = image->environment[i];
     for (size_t i = 0; of_certificates != NULL && i < CERTIFICATES_VARIABLES; i++)
         merged[count++] = of_certificates[i];
-    if (own != NULL)
-        merged[count++] = own;
-    environment_for(environment, language, merged + count);
+    for (size_t i = 0; preparation->variables[i] != NULL; i++)
+        merged[count++] = preparation->variables[i];
+    if (preparation->module_path != NULL)
+        merged[count++] = preparation->module_path;
+    if (!snippet->is_for_compiler) /* what it makes may be kept for runs with others */
+        environment_for(environment, language, merged + count);
     return merged;
+}
+
+/* The limit of its memory. */
+static uint64_t memory_of(const struct preparer *preparer, const struct snippet *snippet)
+{
+    uint64_t most = preparer->settings->limits.memory_bytes;
+    return snippet->memory_bytes > 0 && snippet->memory_bytes < most ? snippet->memory_bytes : most;
 }
 
 /* What the files of a snippet leave of its disk, in whole pages. */
@@ -158,6 +173,10 @@ void preparation_release(struct preparation *preparation)
     free(preparation->environment);
     for (size_t i = 0; i < ARRAY_LENGTH(preparation->start_variables); i++)
         free(preparation->start_variables[i]);
+    for (size_t i = 0; i < preparation->filled_count; i++)
+        free(preparation->filled[i]);
+    free(preparation->code_name);
+    free((void *)preparation->inputs);
     free(preparation->program);
     free(preparation->module_path);
 }
@@ -241,6 +260,95 @@ static int choose_argv(const struct snippet *snippet, struct preparation *prepar
     return 0;
 }
 
+/* The word with its values; borrowed from the preparation. NULL: no memory. */
+static const char *fill(struct preparation *preparation, const char *word,
+                        const struct placeholder_values *values)
+{
+    char *filled = placeholders_fill(word, values);
+    if (filled != NULL)
+        preparation->filled[preparation->filled_count++] = filled;
+    return filled;
+}
+
+/*
+ * The same of a language that is data, whose words may depend on the program. Its compiler starts in the work directory, where
+ * it leaves what it makes, and reads a program that is a file of the jail from there.
+ */
+static int choose_words(const struct preparer *preparer, const struct snippet *snippet,
+                        struct preparation *preparation, const char *const **ret_argv)
+{
+    const struct language *language = snippet->language;
+    const char *const *words = snippet->is_for_compiler ? language->compile : language->argv;
+    bool is_elsewhere = snippet->directory != NULL && !snippet->is_for_compiler;
+    const struct placeholder_values values = {
+        .of = main_class_find(snippet->code, snippet->length),
+        .heap_mib = placeholder_heap_mib(memory_of(preparer, snippet)),
+        .work = is_elsewhere ? RUN_WORK : ".",
+    };
+    preparation->code_name = placeholders_fill(language->code_name, &values);
+    preparation->program = snippet->program != NULL ? strdup(snippet->program)
+                           : is_elsewhere ? join(RUN_WORK, "/", preparation->code_name)
+                                          : NULL;
+    if (preparation->code_name == NULL ||
+        (preparation->program == NULL && (is_elsewhere || snippet->program != NULL)))
+        return -ENOMEM;
+    for (size_t i = 0; words[i] != NULL; i++) {
+        bool is_code = preparation->program != NULL && strcmp(words[i], language->code_name) == 0;
+        preparation->argv[i] = is_code ? preparation->program : fill(preparation, words[i], &values);
+        if (preparation->argv[i] == NULL)
+            return -ENOMEM;
+    }
+    for (size_t i = 0; language->environment[i] != NULL; i++) {
+        preparation->variables[i] = fill(preparation, language->environment[i], &values);
+        if (preparation->variables[i] == NULL)
+            return -ENOMEM;
+    }
+    *ret_argv = preparation->argv;
+    return 0;
+}
+
+/* Whether the compiled program has a file of that name, in the place of one that was given. */
+static bool is_of_program(const struct compiled *compiled, const char *name)
+{
+    for (size_t i = 0; i < compiled->file_count; i++)
+        if (strcmp(compiled->files[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The compiled program, beside the files that were given. 0 or -ENOMEM. */
+static int add_program(const struct snippet *snippet, struct preparation *preparation,
+                       struct run_spec *spec)
+{
+    struct run_input *inputs = calloc(snippet->input_count + 1, sizeof(*inputs));
+    if (inputs == NULL)
+        return -ENOMEM;
+    preparation->inputs = inputs;
+    spec->input_count = 0;
+    for (size_t i = 0; i < snippet->input_count; i++)
+        if (!is_of_program(snippet->compiled, snippet->inputs[i].name))
+            inputs[spec->input_count++] = snippet->inputs[i];
+    spec->inputs = inputs;
+    spec->program = snippet->compiled->files;
+    spec->program_count = snippet->compiled->file_count;
+    return 0;
+}
+
+/* A compiler has less than the program: no network, and no stdin; its files are the program. */
+static void adapt_to_compiler(const struct snippet *snippet, struct run_spec *spec)
+{
+    spec->limits.wall_ms =
+        snippet->compile_ms > 0 ? snippet->compile_ms : snippet->language->compile_ms;
+    spec->wall_max_ms = 0;
+    spec->arguments = NULL;
+    spec->stdin_source = (struct run_stdin){.kind = STDIN_EMPTY};
+    spec->joins_output = false;
+    spec->directory = NULL;
+    spec->packages = NULL;
+    spec->has_no_network = true;
+    spec->files_max = COMPILED_FILES_MAX;
+}
+
 /* Opens the image, unless a session holds it, and makes the engine when it is first needed. */
 int preparation_make(struct preparer *preparer, const struct snippet *snippet,
                      struct preparation *preparation, struct run_spec *ret_spec,
@@ -264,11 +372,11 @@ int preparation_make(struct preparer *preparer, const struct snippet *snippet,
         return r;
     const struct image *image = &preparation->used->image;
     const char *const *argv = NULL;
-    r = choose_argv(snippet, preparation, &argv);
+    r = language->is_data ? choose_words(preparer, snippet, preparation, &argv)
+                          : choose_argv(snippet, preparation, &argv);
     if (r < 0)
         return fault_set(fault, -r, "starting a run: %m");
-    preparation->environment =
-        merge_environment(preparer, image, language, preparation->module_path);
+    preparation->environment = merge_environment(preparer, snippet, preparation);
     if (preparation->environment == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");
     int file_count = start_files(preparer, snippet, preparation, fault);
@@ -288,7 +396,7 @@ int preparation_make(struct preparer *preparer, const struct snippet *snippet,
         .home_file_count = (size_t)file_count,
         .template = preparation->template,
         .folders = &preparer->settings->folders,
-        .code_name = language->code_name,
+        .code_name = preparation->code_name != NULL ? preparation->code_name : language->code_name,
         .packages = settings->network.mode != NETWORK_OFF ? language->packages : NULL,
         .code = snippet->code,
         .code_length = snippet->length,
@@ -302,7 +410,10 @@ int preparation_make(struct preparer *preparer, const struct snippet *snippet,
     };
     if (snippet->wall_ms > 0)
         ret_spec->limits.wall_ms = snippet->wall_ms;
-    if (snippet->memory_bytes > 0 && snippet->memory_bytes < settings->limits.memory_bytes)
-        ret_spec->limits.memory_bytes = snippet->memory_bytes;
+    ret_spec->limits.memory_bytes = memory_of(preparer, snippet);
+    if (snippet->is_for_compiler)
+        adapt_to_compiler(snippet, ret_spec);
+    if (snippet->compiled != NULL && add_program(snippet, preparation, ret_spec) < 0)
+        return fault_set(fault, ENOMEM, "starting a run: %m");
     return 0;
 }

@@ -36,6 +36,12 @@ struct preparation {
     char *
         module_path; /* owned; NAME=VALUE, if modules are looked for only beside the code; or NULL */
     const char *argv[ARGV_MAX];
+    /* Of a language that is data: its words with the values of their placeholders. */
+    char *filled[2 * LANGUAGE_WORDS_MAX + 1]; /* owned */
+    size_t filled_count;
+    const char *variables[ARGV_MAX]; /* those of its language */
+    char *code_name; /* owned; or NULL: as its language says */
+    const struct run_input *inputs; /* owned; those that are not part of the compiled program; or NULL */
 };
 
 /* Opens an image of that name for use. As image_use(). */

@@ -9,12 +9,10 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #define UNSENT_MAX (32 * MEBIBYTE)
 #define LINE_MAX_BYTES (2 * LINE_IN_MAX)
-#define NOTE_SIZE 64
 
 struct remote_run {
     struct remote_run *previous, *next;
@@ -39,27 +37,13 @@ static void fail(struct remote_run *run, int error, const struct fault *fault)
     observer.done(observer.data, -error, NULL, fault);
 }
 
-static void show_capture(const struct run_observer *observer, enum output_stream stream,
-                         const struct capture *capture)
-{
-    char note[NOTE_SIZE];
-    int length = snprintf(note, sizeof(note), "\n[... %llu bytes not kept ...]\n",
-                          (unsigned long long)capture->cut);
-    if (capture->head.length > 0)
-        observer->output(observer->data, stream, capture->head.data, capture->head.length);
-    if (capture->cut > 0)
-        observer->output(observer->data, stream, note, (size_t)length);
-    if (capture->tail.length > 0)
-        observer->output(observer->data, stream, capture->tail.data, capture->tail.length);
-}
-
 static void take_result(struct remote_run *run, struct run_result *result)
 {
     const struct run_observer observer = run->observer;
     free_run(run);
     if (observer.output != NULL) {
-        show_capture(&observer, OUTPUT_STDOUT, &result->out);
-        show_capture(&observer, OUTPUT_STDERR, &result->err);
+        run_observer_show(&observer, OUTPUT_STDOUT, &result->out);
+        run_observer_show(&observer, OUTPUT_STDERR, &result->err);
     }
     observer.done(observer.data, 0, result, NULL);
 }

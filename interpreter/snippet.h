@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct compiled;
+
 /* Borrowed for a call. */
 struct snippet {
     const struct language *language;
@@ -28,6 +30,10 @@ struct snippet {
     bool joins_output; /* as in run_spec.h; not by workers */
     uint32_t back_to; /* of a session: cell_spec.back_to */
     const struct call_functions *functions; /* of a session that has some: cell_spec.functions */
+    int64_t compile_ms; /* how long its compiler may take; 0: as its language says */
+    /* For the launcher itself: */
+    bool is_for_compiler; /* to be compiled, not run */
+    const struct compiled *compiled; /* what is run; NULL: its language is not compiled, or it is not yet */
     const char *directory; /* in the jail: where it starts; NULL: beside its code */
     const char
         *program; /* with a directory: the file in the jail that has the code; NULL: none has */

@@ -382,13 +382,17 @@ static struct run *run_new(struct engine *engine, const struct run_spec *spec, s
     *run = (struct run){
         .host = &engine->host,
         .pool = &engine->pool,
-        .design = {.plan = plan, .limits = spec->limits, .hold = spec->hold},
+        .design = {.plan = plan,
+                   .limits = spec->limits,
+                   .hold = spec->hold,
+                   .has_no_network = spec->has_no_network},
         .parcel = parcel,
         .stdin_bytes = stdin_bytes,
         .stdin_source = stdin_source,
         .guard = {.folders = spec->folders},
         /* What a writable folder needs is found out just before the run. */
         .may_be_warm = spec->may_be_warm && !folders_have(spec->folders, FOLDER_WRITABLE),
+        .files_max = spec->files_max,
         .observer = *observer,
         .submitted_at = clock_now(),
         .attempt = ATTEMPT_NONE,

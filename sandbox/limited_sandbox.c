@@ -84,9 +84,10 @@ static int make_uppers(struct limited_sandbox *limited, struct sandbox_host *hos
 
 /* The child inherits the link under the same number. */
 static int make_link(struct limited_sandbox *limited, struct sandbox_host *host,
-                     struct jail_plan *plan, struct fault *fault)
+                     const struct sandbox_design *design, struct jail_plan *plan,
+                     struct fault *fault)
 {
-    if (host->network == NULL)
+    if (host->network == NULL || design->has_no_network)
         return 0;
     OWNED_FD int fd = -1;
     int r = network_link(host->network, &fd, fault);
@@ -131,7 +132,7 @@ int limited_sandbox_fork(struct limited_sandbox *limited, struct sandbox_host *h
     int r = limiter_open(&limited->limiter, &host->cgroups.parent, &host->enforcement.enforced,
                          &design->limits, fault);
     if (r == 0)
-        r = make_link(limited, host, &plan.jail, fault);
+        r = make_link(limited, host, design, &plan.jail, fault);
     if (r == 0)
         r = sandbox_fork(origin, &plan.jail, &host->id_map, limiter_cgroup_fd(&limited->limiter),
                          &limited->sandbox, fault);
@@ -192,7 +193,7 @@ int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *
     if (r == 0)
         r = make_root(limited, host, plan, fault);
     if (r == 0)
-        r = make_link(limited, host, plan, fault);
+        r = make_link(limited, host, design, plan, fault);
     if (r == 0)
         r = sandbox_spawn(plan, &limited->map, limiter_cgroup_fd(&limited->limiter),
                           &limited->sandbox, fault);

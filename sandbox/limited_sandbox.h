@@ -66,6 +66,7 @@ struct sandbox_design {
     struct parcel runner; /* owned; of a prewarmed session of one program: that program */
     struct run_limits limits;
     struct run_hold hold; /* owned */
+    bool has_no_network; /* though the host has one */
 };
 
 void sandbox_design_release(struct sandbox_design *design);

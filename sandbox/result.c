@@ -2,7 +2,10 @@
 
 #include "sandbox/base/owned.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#define NOTE_SIZE 64
 
 const char *run_start_name(enum run_start start)
 {
@@ -28,6 +31,22 @@ const char *checkpoint_hindrance_text(enum checkpoint_hindrance hindrance)
     return texts[hindrance];
 }
 
+void run_observer_show(const struct run_observer *observer, enum output_stream stream,
+                       const struct capture *capture)
+{
+    char note[NOTE_SIZE];
+    int length = snprintf(note, sizeof(note), "\n[... %llu bytes not kept ...]\n",
+                          (unsigned long long)capture->cut);
+    if (observer->output == NULL)
+        return;
+    if (capture->head.length > 0)
+        observer->output(observer->data, stream, capture->head.data, capture->head.length);
+    if (capture->cut > 0)
+        observer->output(observer->data, stream, note, (size_t)length);
+    if (capture->tail.length > 0)
+        observer->output(observer->data, stream, capture->tail.data, capture->tail.length);
+}
+
 void run_files_release(struct run_files *files)
 {
     for (size_t i = 0; i < files->count; i++) {
@@ -46,6 +65,12 @@ void run_left_out_release(struct run_left_out *left_out)
     }
 }
 
+void run_compile_release(struct run_compile *compile)
+{
+    capture_release(&compile->out);
+    capture_release(&compile->err);
+}
+
 void run_result_release(struct run_result *result)
 {
     capture_release(&result->out);
@@ -60,6 +85,9 @@ void run_result_release(struct run_result *result)
     buffer_release(&result->told_changes);
     buffer_release(&result->told_findings);
     folder_changes_release(&result->appeared);
+    if (result->compile != NULL)
+        run_compile_release(result->compile);
+    memory_release(&result->compile);
     memory_release(&result->calls);
     memory_release(&result->network);
 }

@@ -30,7 +30,7 @@ struct run_file {
 };
 
 struct run_files {
-    struct run_file list[RUN_FILES_MAX];
+    struct run_file list[RUN_FILES_LOOKED_MAX]; /* RUN_FILES_MAX, unless run_spec.files_max is more */
     size_t count;
     size_t more; /* files that are not in the list */
     bool more_at_least; /* not all names were read: there may be others */
@@ -157,6 +157,16 @@ enum cell_interrupt {
     INTERRUPT_FATAL, /* the program of the session ended by itself thereafter */
 };
 
+/* What a compiler did before the program of a run (interpreter/compile/compiler.h). */
+struct run_compile {
+    enum run_outcome outcome;
+    int exit_code, signal; /* as in struct run_result */
+    int64_t duration_ns; /* of a program that was kept: when it was compiled */
+    bool was_kept; /* the program of an earlier run was taken */
+    /* COMPILE_TEXT_MAX bytes of what it printed; of one that failed, the streams of the result have it. */
+    struct capture out, err;
+};
+
 struct run_result {
     enum run_outcome outcome;
     int exit_code; /* 0..255 when EXITED, else -1 */
@@ -185,6 +195,7 @@ struct run_result {
     struct run_left_out left_out;
     bool files_lost; /* both could not be collected, and are empty */
     struct run_folders folders;
+    struct run_compile *compile; /* owned; NULL: its language is not compiled */
     struct run_calls *calls; /* owned; NULL: it could call nothing */
     struct network_record *network; /* owned; NULL: the run had no network */
     struct buffer
@@ -194,6 +205,7 @@ struct run_result {
 };
 
 void run_files_release(struct run_files *files);
+void run_compile_release(struct run_compile *compile);
 void run_left_out_release(struct run_left_out *left_out);
 /* Removes the upper layers, too: nobody may be reading them any more. */
 void run_result_release(struct run_result *result);
@@ -218,5 +230,9 @@ struct run_observer {
     void (*output)(void *data, enum output_stream stream, const char *bytes, size_t length);
     void *data;
 };
+
+/* Shows an observer what was kept of a stream, and where something is missing. */
+void run_observer_show(const struct run_observer *observer, enum output_stream stream,
+                       const struct capture *capture);
 
 #endif

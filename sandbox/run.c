@@ -414,6 +414,7 @@ static void collect_files(struct run *run)
         .inputs = {run->attempt.limited.sandbox.code_fd, run->parcel.code_length,
                    run->parcel.file_count},
         .guard = &run->guard,
+        .files_max = run->files_max,
         .folders_since = run->attempt.fed_at,
         .uppers = &run->attempt.limited.uppers,
     };

@@ -364,7 +364,8 @@ static void collect_files(const struct run_files_source *source, struct run_resu
     result->files_lost = walk == NULL || walk->is_short;
     if (result->files_lost)
         return;
-    size_t first = walk->found_count > RUN_FILES_MAX ? walk->found_count - RUN_FILES_MAX : 0;
+    size_t most = source->files_max != 0 ? source->files_max : RUN_FILES_MAX;
+    size_t first = walk->found_count > most ? walk->found_count - most : 0;
     for (size_t i = first; i < walk->found_count; i++)
         take_file(walk->root_fd, &walk->found[i].path, files);
     discount_inputs(walk);

@@ -62,12 +62,13 @@ struct run_files_source {
     struct timespec since; /* file_clock.since: files that have not changed since are left out */
     struct run_files_seen *seen; /* borrowed; what is found is added; NULL: none */
     bool removes_figures; /* after they are opened: those found next are new ones */
+    size_t files_max; /* in the result; 0: RUN_FILES_MAX */
     struct upper_directory *uppers; /* that of the sandbox; moved to the result; or NULL */
 };
 
 /*
  * Passes on duplicates of the upper layers of folders, and looks for protected names in writable ones.
- * Opens the newest RUN_FILES_MAX of the first RUN_FILES_LOOKED_MAX files found, and the first
+ * Opens the newest `files_max` of the first RUN_FILES_LOOKED_MAX files found, and the first
  * RUN_FIGURES_MAX figures. Leaves out __pycache__, and names in `left_out` what else it leaves out: hidden
  * directories, node_modules, directories marked as caches or environments, whatever the owner may not
  * read, what is too deep, and the files of the home directory and /tmp whose names do not begin with a dot.

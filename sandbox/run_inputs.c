@@ -77,15 +77,11 @@ int run_inputs_check_count(size_t count, struct fault *fault)
                            count, INPUT_FILES_MAX);
 }
 
-int run_inputs_check(const struct run_input *files, size_t count, const char *code_name,
-                     struct fault *fault)
+int run_inputs_check_names(const struct run_input *files, size_t count, const char *code_name,
+                           struct fault *fault)
 {
-    int r = run_inputs_check_count(count, fault);
-    if (r < 0)
-        return r;
-    uint64_t bytes = 0;
     for (size_t i = 0; i < count; i++) {
-        r = check_name(files[i].name, fault);
+        int r = check_name(files[i].name, fault);
         if (r == 0 && code_name != NULL && run_input_is_code(files[i].name, code_name))
             r = fault_set(fault, EINVAL,
                           "the file name \"%s\" is taken by the program itself: choose "
@@ -95,8 +91,21 @@ int run_inputs_check(const struct run_input *files, size_t count, const char *co
             r = check_pair(files[i].name, files[k].name, fault);
         if (r < 0)
             return r;
-        bytes += files[i].length;
     }
+    return 0;
+}
+
+int run_inputs_check(const struct run_input *files, size_t count, const char *code_name,
+                     struct fault *fault)
+{
+    int r = run_inputs_check_count(count, fault);
+    if (r == 0)
+        r = run_inputs_check_names(files, count, code_name, fault);
+    if (r < 0)
+        return r;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += files[i].length;
     if (bytes > INPUT_BYTES_MAX)
         return fault_set(fault, E2BIG,
                          "the files have %llu bytes together: at most %llu MiB are accepted; "

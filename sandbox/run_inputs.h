@@ -23,6 +23,10 @@
 int run_inputs_check(const struct run_input *files, size_t count, const char *code_name,
                      struct fault *fault);
 
+/* The names alone. */
+int run_inputs_check_names(const struct run_input *files, size_t count, const char *code_name,
+                           struct fault *fault);
+
 /* The same, of the inputs of a run, and whether its code and stdin are not too long. */
 int run_inputs_check_sizes(const struct run_spec *spec, struct fault *fault);
 

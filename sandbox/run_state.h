@@ -65,6 +65,7 @@ struct run {
     struct folder_guard guard; /* owned */
     bool is_compared; /* its folders, after its end, for its result */
     bool may_be_warm;
+    size_t files_max; /* run_spec.files_max */
     struct run_observer observer;
     int64_t submitted_at; /* clock_now() */
     struct attempt attempt;

@@ -112,6 +112,17 @@ static int python_compile(const char *root, const char *tops, struct progress *p
     return program_pass(root, compile, fault);
 }
 
+/* What else an interpreter or a compiler needs that its packages do when they are installed. */
+static int run_prepare(const char *root, const char *const *command, struct progress *progress,
+                       struct fault *fault)
+{
+    const struct image_jail jail = {.root = root};
+    const struct image_program program = {.argv = command, .environment = program_environment};
+    progress_step(progress, "preparing");
+    int r = jailed_program(&jail, &program, fault);
+    return r > 0 ? fault_set(fault, ENOENT, "the image has no program %s", command[0]) : r;
+}
+
 static int fonts_list(const char *root, struct progress *progress, struct fault *fault)
 {
     static const char script[] = "import sys\n"
@@ -138,6 +149,8 @@ int postinstall_packages(const char *root, const struct postinstall *finish,
     int r = jailed_run(&jail, NULL, fault);
     if (r == 0)
         r = program_pass(root, ldconfig, fault);
+    if (r == 0 && recipe->prepare != NULL && recipe->prepare[0] != NULL)
+        r = run_prepare(root, recipe->prepare, progress, fault);
     if (r == 0 && recipe->python)
         r = python_compile(root, "[sysconfig.get_path('stdlib'), '/usr/lib/python3']", progress,
                            fault);

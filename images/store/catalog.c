@@ -229,6 +229,7 @@ static int make_recipe(const struct language_file *file, struct recipe *ret_reci
         .name = file->image,
         .summary = summary,
         .packages = packages,
+        .prepare = file->prepare,
         .left_out = left_out,
         .versions = versions,
         .reference = file->reference,

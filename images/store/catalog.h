@@ -36,6 +36,7 @@ struct recipe {
     const char *const *pruned; /* with `pip`: what nobody needs, as glob(7); or NULL */
     const struct version_item *versions; /* ends with a label of NULL */
     const struct version_item *libraries; /* further ones; or NULL */
+    const char *const *prepare; /* a command that finishes it; or NULL */
     const char *reference; /* a similar image in a registry, for hosts without apt; or NULL */
     bool python; /* compile its modules */
     bool fonts; /* make matplotlib's list of them */

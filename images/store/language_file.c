@@ -20,6 +20,7 @@
 #define TITLE_MAX 64
 #define NAME_MAX_LENGTH 20
 #define OWN_FOLDER "/code-sandbox-mcp/languages"
+#define CLASS_WORD "{class}"
 #define LETTERS "abcdefghijklmnopqrstuvwxyz"
 #define NAME_LETTERS LETTERS "0123456789+-"
 #define FILE_LETTERS LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-_."
@@ -34,13 +35,15 @@ struct language_reading {
     const char *what; /* for faults */
 };
 
-enum key_kind { KEY_TEXT, KEY_WORDS };
+enum key_kind { KEY_TEXT, KEY_WORDS, KEY_SECONDS };
 
 static const char *check_name(const char *text);
+static const char *check_alias(const char *text);
 static const char *check_file(const char *text);
 static const char *check_extension(const char *text);
 static const char *check_image(const char *text);
 static const char *check_title(const char *text);
+static const char *check_variable(const char *text);
 
 struct key {
     const char *name;
@@ -57,11 +60,15 @@ static const struct key keys[] = {
     {"title", KEY_TEXT, true, AT(title), check_title},
     {"image", KEY_TEXT, true, AT(image), check_image},
     {"file", KEY_TEXT, true, AT(file), check_file},
+    {"compile", KEY_WORDS, false, AT(compile), NULL},
+    {"compile_seconds", KEY_SECONDS, false, AT(compile_seconds), NULL},
     {"run", KEY_WORDS, true, AT(run), NULL},
-    {"aliases", KEY_WORDS, false, AT(aliases), check_name},
+    {"env", KEY_WORDS, false, AT(environment), check_variable},
+    {"aliases", KEY_WORDS, false, AT(aliases), check_alias},
     {"http_names", KEY_WORDS, false, AT(http_names), NULL},
     {"extensions", KEY_WORDS, false, AT(extensions), check_extension},
     {"packages", KEY_WORDS, false, AT(packages), NULL},
+    {"prepare", KEY_WORDS, false, AT(prepare), NULL},
     {"reference", KEY_TEXT, false, AT(reference), NULL},
     {"hello", KEY_TEXT, true, AT(hello), NULL},
     {"prints", KEY_TEXT, true, AT(prints), NULL},
@@ -74,6 +81,14 @@ static const char *check_name(const char *text)
     return is_right ? NULL : "must be a lower-case letter, then up to 19 of those, digits, + and -";
 }
 
+/* "c#" can be no name of an image, but people say it. */
+static const char *check_alias(const char *text)
+{
+    bool is_right = strchr(LETTERS, text[0]) != NULL &&
+                    strspn(text, NAME_LETTERS "#") == strlen(text) && strlen(text) <= NAME_MAX_LENGTH;
+    return is_right ? NULL : "must be a lower-case letter, then up to 19 of those, digits, +, - and #";
+}
+
 /* Models and terminals get it as it is. */
 static const char *check_title(const char *text)
 {
@@ -83,10 +98,21 @@ static const char *check_title(const char *text)
     return is_right ? NULL : "must be one line of up to 64 bytes";
 }
 
+/* Or of a class, which has its own letters. */
 static const char *check_file(const char *text)
 {
-    bool is_right = text[0] != '.' && strspn(text, FILE_LETTERS) == strlen(text);
+    const char *rest = text;
+    if (strncmp(text, CLASS_WORD, strlen(CLASS_WORD)) == 0)
+        rest += strlen(CLASS_WORD);
+    bool is_right = text[0] != '.' && strspn(rest, FILE_LETTERS) == strlen(rest);
     return is_right ? NULL : "must be the name of a file, without a folder: \"main.rb\"";
+}
+
+static const char *check_variable(const char *text)
+{
+    size_t length = strspn(text, LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    bool is_right = length > 0 && text[length] == '=' && strchr("0123456789", text[0]) == NULL;
+    return is_right ? NULL : "must be a list of NAME=VALUE";
 }
 
 static const char *check_extension(const char *text)
@@ -146,10 +172,23 @@ static int read_words(struct language_reading *reading, const struct key *key,
     return 0;
 }
 
+static int read_seconds(struct language_reading *reading, const struct key *key,
+                        const struct json_value *value, struct fault *fault)
+{
+    int64_t *seconds = (int64_t *)((char *)&reading->file + key->offset);
+    *seconds = LANGUAGE_COMPILE_SECONDS;
+    if (value != NULL && (json_integer(value, seconds) < 0 || *seconds < 1 ||
+                          *seconds > LANGUAGE_COMPILE_SECONDS_MAX))
+        return refuse(reading, key, "must be a whole number from 1 to 600", fault);
+    return 0;
+}
+
 static int read_key(struct language_reading *reading, const struct key *key,
                     const struct json_value *value, struct fault *fault)
 {
     char *member = (char *)&reading->file + key->offset;
+    if (key->kind == KEY_SECONDS)
+        return read_seconds(reading, key, value, fault);
     if (key->kind == KEY_WORDS)
         return read_words(reading, key, value, (const char ***)member, fault);
     if (value == NULL)
@@ -179,16 +218,24 @@ static int refuse_unknown(const struct language_reading *reading, const struct j
     return 0;
 }
 
+static bool list_has(const char *const *words, const char *word)
+{
+    for (; *words != NULL; words++)
+        if (strcmp(*words, word) == 0)
+            return true;
+    return false;
+}
+
 /* What the members have to do with each other. */
 static int check_whole(const struct language_reading *reading, struct fault *fault)
 {
     const struct language_file *file = &reading->file;
-    for (size_t i = 0; file->run[i] != NULL; i++)
-        if (strcmp(file->run[i], file->file) == 0)
-            return 0;
-    return fault_set(fault, EINVAL,
-                     "%s: \"run\" has no word that is \"%s\", the file of the program",
-                     reading->what, file->file);
+    bool is_compiled = file->compile[0] != NULL;
+    return list_has(is_compiled ? file->compile : file->run, file->file)
+               ? 0
+               : fault_set(fault, EINVAL,
+                           "%s: \"%s\" has no word that is \"%s\", the file of the program",
+                           reading->what, is_compiled ? "compile" : "run", file->file);
 }
 
 static int read_object(struct language_reading *reading, const struct json_value *object,
@@ -216,14 +263,6 @@ static void reading_release(struct language_reading **reading)
 {
     if (*reading != NULL)
         reading_free(*reading);
-}
-
-static bool list_has(const char *const *words, const char *word)
-{
-    for (; *words != NULL; words++)
-        if (strcmp(*words, word) == 0)
-            return true;
-    return false;
 }
 
 static bool is_called(const struct language_file *file, const char *name)

@@ -10,10 +10,13 @@
 #include "sandbox/base/fault.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define LANGUAGE_FILES_MAX 48
 #define LANGUAGE_FILE_BYTES_MAX 65536
 #define LANGUAGE_WORDS_MAX 64 /* in a list */
+#define LANGUAGE_COMPILE_SECONDS 30 /* unless the file says otherwise */
+#define LANGUAGE_COMPILE_SECONDS_MAX 600
 
 /* All texts are owned by the file, and without NUL; lists end with NULL. */
 struct language_file {
@@ -21,12 +24,16 @@ struct language_file {
     const char *name; /* "ruby": a lower-case letter, then those, digits, "+" and "-" */
     const char *title; /* "Ruby" */
     const char *image;
-    const char *file; /* "main.rb" */
+    const char *file; /* "main.rb", or "{class}.java" */
     const char *const *aliases; /* further names; may be empty */
     const char *const *http_names; /* in /run_code, may be empty */
     const char *const *extensions; /* {".rb", NULL}; may be empty */
+    const char *const *compile; /* {"gcc", "main.c", "-o", "main", NULL}; empty: it is not compiled */
+    int64_t compile_seconds; /* how long that may take */
     const char *const *run; /* {"ruby", "main.rb", NULL} */
+    const char *const *environment; /* {"GOPROXY=off", NULL}; may be empty */
     const char *const *packages; /* of Debian; empty: the image comes from elsewhere */
+    const char *const *prepare; /* a command that finishes the image, run in it when it is made; may be empty */
     const char *reference; /* an image of a registry; or NULL */
     const char *hello, *prints; /* a program, and its output */
 };

@@ -86,6 +86,7 @@
 
 /* The notes of a result: the line of files, a name in it, and the lines about hidden images. */
 #define NOTES_FILES_MAX (4 * KIBIBYTE)
+#define NOTES_COMPILER_MAX (2 * KIBIBYTE)
 #define NOTES_NAME_MAX 200
 #define NOTES_IMAGES_MAX 8
 

@@ -90,6 +90,9 @@ struct language {
 
     const char *code_name; /* "main.py" */
     const char *const *argv; /* {"python3", "-u", "main.py", NULL} */
+    const char *const *compile; /* the command before it, {"gcc", "main.c", NULL}; NULL: it is not compiled */
+    int64_t compile_ms; /* how long that may take */
+    const char *const *environment; /* its own NAME=VALUE; or NULL */
     bool may_be_warm; /* reads its code once: run_spec.may_be_warm */
     const char *probe, *probe_prints; /* a program, and its output */
     /* Input files of which an interpreter that starts beside them knows more; or NULL. */

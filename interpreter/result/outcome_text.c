@@ -5,11 +5,33 @@
 #include "sandbox/base/signal_name.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 /* Values of the sentences in outcomes.def. */
 #define WALL quantity_seconds(limits->wall_ms)
 #define PROCESSORS ((double)limits->millicpus / 1000)
+#define COMPILER_END compiler_end(result).text
 #define SIZE(bytes) quantity_size_text(bytes).text
+
+struct compiler_end {
+    char text[160];
+};
+
+/* More than that it has found mistakes. */
+static struct compiler_end compiler_end(const struct run_result *result)
+{
+    struct compiler_end end = {""};
+    OWNED(buffer_release) struct buffer text = BUFFER(sizeof(end.text));
+    const struct run_compile *compile = result->compile;
+    if (compile == NULL || compile->outcome == OUTCOME_EXITED ||
+        compile->outcome == OUTCOME_COMPILE_FAILED)
+        return end;
+    const struct run_result of_compiler = {
+        .outcome = compile->outcome, .signal = compile->signal, .limits = result->limits};
+    outcome_text_describe(&of_compiler, &text);
+    snprintf(end.text, sizeof(end.text), ": the compiler was %s", buffer_string(&text));
+    return end;
+}
 
 int outcome_text_describe(const struct run_result *result, struct buffer *text)
 {

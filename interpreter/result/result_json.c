@@ -247,6 +247,49 @@ static void write_more_calls(struct json_writer *writer, const struct record *re
         write_count(writer, calls->more);
 }
 
+static void write_phase(struct json_writer *writer, const struct record *record)
+{
+    if (record->result->compile == NULL)
+        json_null(writer);
+    else
+        json_text(writer,
+                  record->result->outcome == OUTCOME_COMPILE_FAILED ? "compile" : "run");
+}
+
+/* The beginning of what a compiler printed. */
+static void write_excerpt(struct json_writer *writer, const char *key,
+                          const struct capture *capture)
+{
+    size_t length =
+        capture->head.length < COMPILE_TEXT_MAX ? capture->head.length : COMPILE_TEXT_MAX;
+    json_key(writer, key);
+    json_string(writer, length > 0 ? capture->head.data : "", length);
+}
+
+static void write_compile(struct json_writer *writer, const struct record *record)
+{
+    const struct run_compile *compile = record->result->compile;
+    if (compile == NULL) {
+        json_null(writer);
+        return;
+    }
+    bool has_failed = record->result->outcome == OUTCOME_COMPILE_FAILED;
+    json_begin_object(writer);
+    json_text_member(writer, "outcome", outcome_name(compile->outcome));
+    json_key(writer, "exit_code");
+    if (compile->outcome == OUTCOME_EXITED)
+        json_number(writer, compile->exit_code);
+    else
+        json_null(writer);
+    json_text_member(writer, "signal", compile->signal != 0 ? signal_name(compile->signal) : NULL);
+    json_key(writer, "ms");
+    write_milliseconds(writer, compile->duration_ns);
+    json_boolean_member(writer, "kept", compile->was_kept);
+    write_excerpt(writer, "stdout", has_failed ? &record->result->out : &compile->out);
+    write_excerpt(writer, "stderr", has_failed ? &record->result->err : &compile->err);
+    json_end_object(writer);
+}
+
 void result_json_write_check(struct json_writer *writer, const struct check *check)
 {
     if (check == NULL) {

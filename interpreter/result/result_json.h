@@ -27,7 +27,7 @@ struct record {
 };
 
 /* The most bytes of an object with both streams as they are kept, where a byte may need six, and the record. */
-#define RESULT_JSON_MAX(kept) (2 * 6 * (kept) + MEBIBYTE)
+#define RESULT_JSON_MAX(kept) (2 * 6 * (kept) + 2 * MEBIBYTE)
 
 /* The members "stdout" and "stderr": what was kept, with a line in place of what was cut. */
 void result_json_write_output(struct json_writer *writer, const struct run_result *result);

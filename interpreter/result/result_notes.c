@@ -238,6 +238,23 @@ static int note_policy(const struct result_view *view, struct buffer *text)
                : findings_text_list(&view->check->findings, SEVERITY_WARN, "Policy: ", text);
 }
 
+/* What a compiler says of a program that it has compiled, as far as a note may have it. */
+static int note_compiler(const struct result_view *view, struct buffer *text)
+{
+    const struct run_compile *compile = view->result->compile;
+    if (compile == NULL || view->result->outcome == OUTCOME_COMPILE_FAILED)
+        return 0;
+    const struct capture *said = compile->err.total > 0 ? &compile->err : &compile->out;
+    size_t length =
+        said->head.length < NOTES_COMPILER_MAX ? said->head.length : NOTES_COMPILER_MAX;
+    if (length == 0)
+        return 0;
+    int r = buffer_append_text(text, "The compiler says:\n");
+    if (r == 0)
+        r = buffer_append(text, said->head.data, length);
+    return r < 0 || length == said->total ? r : buffer_append_text(text, "\n[... cut ...]");
+}
+
 /* The JSON of a failure has the output as it was written. */
 static int note_drawn(const struct result_view *view, struct buffer *text)
 {
@@ -294,7 +311,7 @@ typedef int note_writer(const struct result_view *view, struct buffer *text);
 static note_writer *const writers_of_end[] = {note_end, note_advice, note_hint};
 
 static note_writer *const writers[] = {
-    note_appeared, note_earlier,   note_policy,  note_files,   note_left_out,
+    note_appeared, note_earlier,   note_policy,  note_compiler,  note_files,   note_left_out,
     note_figures,  note_directory, note_images,  note_undrawn, note_loss,
     note_changes,  note_drawn,     note_session,
 };

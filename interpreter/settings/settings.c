@@ -21,6 +21,7 @@ struct settings settings_default(void)
         .network = POLICY_OFF,
         .certificates = BUFFER(2 * CERTIFICATES_MAX),
         .session_idle_ms = SESSION_IDLE_DEFAULT_MS,
+        .compile_cache = COMPILE_CACHE_DEFAULT,
         .session_checkpoints = SESSION_CHECKPOINTS_DEFAULT,
         .function_calls = FUNCTION_CALLS_DEFAULT,
         .function_ms = FUNCTION_DEFAULT_MS,

@@ -52,6 +52,7 @@ struct settings {
     unsigned template;       /* enum switch_choice */
     uint64_t sessions;       /* alive at once; 0: the tools have none */
     int64_t session_idle_ms; /* after which one ends */
+    uint64_t compile_cache; /* bytes of compiled programs that are kept; 0: none is */
     uint64_t session_checkpoints; /* kept of each; 0: none is made */
     uint64_t function_calls; /* of functions, that a snippet may make: 1..CALLS_MAX */
     int64_t function_ms; /* that one may take */

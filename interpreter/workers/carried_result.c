@@ -130,6 +130,22 @@ static void write_told(struct json_writer *writer, const struct carried_result *
     }
 }
 
+static void write_compile(struct json_writer *writer, const struct run_compile *compile)
+{
+    if (compile == NULL)
+        return;
+    json_key(writer, "compile");
+    json_begin_object(writer);
+    json_text_member(writer, "outcome", outcome_name(compile->outcome));
+    json_number_member(writer, "exit_code", compile->exit_code);
+    json_number_member(writer, "signal", compile->signal);
+    json_number_member(writer, "duration_ns", compile->duration_ns);
+    json_boolean_member(writer, "kept", compile->was_kept);
+    write_capture(writer, "stdout", &compile->out);
+    write_capture(writer, "stderr", &compile->err);
+    json_end_object(writer);
+}
+
 void carried_result_write(struct json_writer *writer, const struct carried_result *carried,
                           size_t room)
 {
@@ -164,6 +180,7 @@ void carried_result_write(struct json_writer *writer, const struct carried_resul
     json_boolean_member(writer, "files_lost", result->files_lost);
     carried_left_write(writer, &result->left_out);
     write_network(writer, result->network);
+    write_compile(writer, result->compile);
     json_end_object(writer);
 }
 
@@ -432,6 +449,47 @@ static int read_all_told(const struct json_value *value, struct run_result *resu
     return r < 0 ? fault_set(fault, -r, "reading the result of a worker: %m") : 0;
 }
 
+static int read_compile_into(const struct json_value *value, struct run_compile *compile,
+                             struct fault *fault)
+{
+    const struct json_value *kept = json_member(value, "kept");
+    unsigned outcome = 0;
+    int64_t code = 0, number = 0;
+    int r = read_choice(value, "outcome", outcome_of, OUTCOME_COUNT, &outcome, fault);
+    compile->outcome = (enum run_outcome)outcome;
+    if (r == 0 && compile->outcome == OUTCOME_EXITED)
+        r = read_number(value, "exit_code", CODE_HIGHEST, &code, fault);
+    if (r == 0)
+        r = read_number(value, "signal", CODE_HIGHEST, &number, fault);
+    if (r == 0)
+        r = read_number(value, "duration_ns", TIME_MOST, &compile->duration_ns, fault);
+    if (r == 0 && (kept == NULL || kept->type != JSON_BOOLEAN))
+        r = refuse(fault, "kept");
+    if (r == 0)
+        r = read_capture(value, "stdout", &compile->out, fault);
+    if (r == 0)
+        r = read_capture(value, "stderr", &compile->err, fault);
+    if (r < 0)
+        return r;
+    compile->exit_code = compile->outcome == OUTCOME_EXITED ? (int)code : -1;
+    compile->signal = (int)number;
+    compile->was_kept = kept->boolean;
+    return 0;
+}
+
+static int read_compile(const struct json_value *value, struct run_result *result,
+                        struct fault *fault)
+{
+    const struct json_value *compile = json_member(value, "compile");
+    if (compile == NULL)
+        return result->outcome == OUTCOME_COMPILE_FAILED ? refuse(fault, "compile") : 0;
+    if (compile->type != JSON_OBJECT)
+        return refuse(fault, "compile");
+    result->compile = calloc(1, sizeof(*result->compile));
+    return result->compile != NULL ? read_compile_into(compile, result->compile, fault)
+                                   : fault_set(fault, ENOMEM, "reading the result of a worker: %m");
+}
+
 int carried_result_read(const struct json_value *value, struct run_result *ret_result,
                         struct fault *fault)
 {
@@ -459,6 +517,8 @@ int carried_result_read(const struct json_value *value, struct run_result *ret_r
     }
     if (r == 0)
         r = read_network(value, &result, fault);
+    if (r == 0)
+        r = read_compile(value, &result, fault);
     if (r == 0)
         r = read_all_told(value, &result, fault);
     if (r < 0)

@@ -20,6 +20,10 @@ static void write_run(struct json_writer *writer, const struct run_result *resul
 {
     bool timed_out = result->outcome == OUTCOME_TIMED_OUT;
     json_key(writer, "run_result");
+    if (result->outcome == OUTCOME_COMPILE_FAILED) {
+        json_null(writer);
+        return;
+    }
     json_begin_object(writer);
     json_text_member(writer, "status", timed_out ? "TimeLimitExceeded" : "Finished");
     json_key(writer, "execution_time");
@@ -142,12 +146,45 @@ static void write_files(struct json_writer *writer, const struct run_result *res
     json_end_object(writer);
 }
 
-static void begin(struct json_writer *writer, const char *status)
+/* Of a program that runs, what its compiler printed is in its report. */
+static void write_compile(struct json_writer *writer, const struct run_result *result)
+{
+    const struct run_compile *compile = result != NULL ? result->compile : NULL;
+    json_key(writer, "compile_result");
+    if (compile == NULL) {
+        json_null(writer);
+        return;
+    }
+    bool timed_out = compile->outcome == OUTCOME_TIMED_OUT;
+    bool has_ended = compile->outcome == OUTCOME_EXITED || compile->outcome == OUTCOME_SIGNALED;
+    json_begin_object(writer);
+    json_text_member(writer, "status",
+                     timed_out   ? "TimeLimitExceeded"
+                     : has_ended ? "Finished"
+                                 : "Error");
+    json_key(writer, "execution_time");
+    json_double(writer, (double)compile->duration_ns / (double)1000000000);
+    json_key(writer, "return_code");
+    if (timed_out)
+        json_null(writer);
+    else
+        json_number(writer, outcome_exit_status(compile->outcome) +
+                                (compile->outcome == OUTCOME_EXITED ? compile->exit_code : 0) +
+                                compile->signal);
+    if (result->outcome == OUTCOME_COMPILE_FAILED) {
+        result_json_write_output(writer, result);
+    } else {
+        const struct run_result printed = {.out = compile->out, .err = compile->err};
+        result_json_write_output(writer, &printed);
+    }
+    json_end_object(writer);
+}
+
+static void begin(struct json_writer *writer, const char *status, const struct run_result *result)
 {
     json_begin_object(writer);
     json_text_member(writer, "status", status);
-    json_key(writer, "compile_result");
-    json_null(writer);
+    write_compile(writer, result);
     json_key(writer, "executor_pod_name");
     json_null(writer);
 }
@@ -163,7 +200,7 @@ int run_answer_write(const struct run_result *result, const struct json_value *w
         r = json_writer_open(text, &writer);
     if (r < 0)
         return r;
-    begin(writer, is_success ? "Success" : "Failed");
+    begin(writer, is_success ? "Success" : "Failed", result);
     write_run(writer, result);
     write_files(writer, result, wanted, &message);
     json_key(writer, "message");
@@ -178,7 +215,7 @@ int run_answer_write_fault(const struct fault *fault, struct buffer *text)
     int r = json_writer_open(text, &writer);
     if (r < 0)
         return r;
-    begin(writer, "SandboxError");
+    begin(writer, "SandboxError", NULL);
     json_key(writer, "run_result");
     json_null(writer);
     json_key(writer, "files");

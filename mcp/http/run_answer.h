@@ -20,6 +20,6 @@ int run_answer_write(const struct run_result *result, const struct json_value *w
 int run_answer_write_fault(const struct fault *fault, struct buffer *text);
 
 /* The most bytes of such an answer, where so much of each stream is kept. */
-#define RUN_ANSWER_MAX(kept) (2 * 6 * (kept) + 2 * HTTP_FILES_MAX)
+#define RUN_ANSWER_MAX(kept) (2 * 6 * (kept) + 2 * HTTP_FILES_MAX + MEBIBYTE)
 
 #endif

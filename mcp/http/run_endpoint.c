@@ -190,7 +190,7 @@ void run_endpoint_end(struct http_exchange *exchange, void *owner)
         return;
     exchange->data = NULL;
     const struct launched *launched = &post->launched;
-    bool was_running = launched->run != NULL || launched->remote != NULL;
+    bool was_running = launched_goes_on(launched);
     bool was_cancelled = was_running || post->is_checking;
     if (was_running && !post->context->launcher.is_released)
         launched_cancel(launched);

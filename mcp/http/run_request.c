@@ -109,8 +109,10 @@ static int read_number(const struct json_value *object, const char *name, double
 static int read_limits(struct run_request *request, const struct settings *settings,
                        const struct json_value *object, struct fault *fault)
 {
-    double seconds = NAN, megabytes = NAN;
+    double seconds = NAN, compile_seconds = NAN, megabytes = NAN;
     int r = read_number(object, "run_timeout", &seconds, fault);
+    if (r == 0)
+        r = read_number(object, "compile_timeout", &compile_seconds, fault);
     if (r == 0)
         r = read_number(object, "memory_limit_MB", &megabytes, fault);
     if (r < 0)
@@ -121,6 +123,13 @@ static int read_limits(struct run_request *request, const struct settings *setti
         request->snippet.wall_ms = (int64_t)ceil(seconds * 1000);
     else if (!isnan(seconds))
         request->snippet.wall_ms = settings->wall_max_ms;
+    if (!isnan(compile_seconds) && !(compile_seconds > 0))
+        return fault_set(fault, EINVAL, "\"compile_timeout\" must be more than 0 seconds");
+    if (!isnan(compile_seconds))
+        request->snippet.compile_ms =
+            compile_seconds < LANGUAGE_COMPILE_SECONDS_MAX
+                ? (int64_t)ceil(compile_seconds * 1000)
+                : LANGUAGE_COMPILE_SECONDS_MAX * INT64_C(1000);
     double bytes = megabytes * (double)MEBIBYTE;
     if (bytes > 0 && bytes < (double)settings->limits.memory_bytes)
         request->snippet.memory_bytes =
@@ -222,7 +231,8 @@ int run_request_read(struct run_request *request, const struct settings *setting
 int run_request_write(const struct run_request *request, struct buffer *body)
 {
     static const char *const members[] = {
-        "language", "code", "stdin", "run_timeout", "files", "memory_limit_MB", "fetch_files"};
+        "language", "code",  "stdin",           "run_timeout", "compile_timeout",
+        "files",    "memory_limit_MB", "fetch_files"};
     struct json_writer *writer = NULL;
     int r = json_writer_open(body, &writer);
     if (r < 0)

@@ -38,6 +38,8 @@ size_t parcel_size(const struct run_spec *spec)
     size_t length = spec->code_length;
     for (size_t i = 0; i < spec->input_count; i++)
         length += file_size(&spec->inputs[i]);
+    for (size_t i = 0; i < spec->program_count; i++)
+        length += file_size(&spec->program[i]);
     return length;
 }
 
@@ -50,11 +52,13 @@ int parcel_make(const struct run_spec *spec, struct parcel *ret_parcel)
     char *at = put(bytes, spec->code, spec->code_length);
     for (size_t i = 0; i < spec->input_count; i++)
         at = put_file(at, &spec->inputs[i]);
+    for (size_t i = 0; i < spec->program_count; i++)
+        at = put_file(at, &spec->program[i]);
     *ret_parcel = (struct parcel){
         .bytes = bytes,
         .length = length,
         .code_length = spec->code_length,
-        .file_count = (uint32_t)spec->input_count,
+        .file_count = (uint32_t)(spec->input_count + spec->program_count),
     };
     return 0;
 }

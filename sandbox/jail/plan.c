@@ -89,18 +89,29 @@ static int plan_environment(struct plan *plan, const struct run_spec *spec)
     return r;
 }
 
+/* A program that comes with the run, and not in its image. */
+static bool is_in_work(const char *name)
+{
+    return strncmp(name, "./", 2) == 0 || strncmp(name, RUN_WORK "/", strlen(RUN_WORK "/")) == 0;
+}
+
 /*
  * The program is looked for here where there is one directory; in layers, whose sum only the jail
  * sees, all places where it may be are left to the child.
  */
-static int plan_programs(struct plan *plan, const char *name, const struct rootfs *rootfs,
-                         struct fault *fault)
+static int plan_programs(struct plan *plan, const struct run_spec *spec,
+                         const struct rootfs *rootfs, struct fault *fault)
 {
+    const char *name = spec->argv[0];
     static const char *const directories[] = {ROOTFS_PROGRAM_DIRECTORIES};
     plan->programs = calloc(ARRAY_LENGTH(directories) + 1, sizeof(char *));
     if (plan->programs == NULL)
         return -ENOMEM;
     plan->jail.programs = plan->programs;
+    if (spec->program_count > 0 && is_in_work(name)) {
+        plan->programs[0] = text_list_add(&plan->texts, "%s", name);
+        return plan->programs[0] != NULL ? 0 : -ENOMEM;
+    }
     if (plan->jail.root_layers == NULL || name[0] == '/') {
         OWNED_MEMORY char *program = NULL;
         int r =
@@ -131,7 +142,7 @@ static int plan_arguments(struct plan *plan, const struct run_spec *spec,
     if (own == 0 || count > ARGUMENTS_MAX)
         return fault_set(fault, E2BIG, "a program needs 1 to %d arguments, not %zu", ARGUMENTS_MAX,
                          count);
-    int r = plan_programs(plan, spec->argv[0], rootfs, fault);
+    int r = plan_programs(plan, spec, rootfs, fault);
     if (r < 0) {
         fault_prefix(fault, "image %s", spec->image);
         return r;

@@ -93,6 +93,12 @@
 #define INPUT_NAME_PARTS_MAX 16
 #define INPUT_NAME_PART_MAX 255 /* NAME_MAX */
 
+/* A compiled program: its files, and their bytes with what its compiler printed; of which so much of each stream is kept. */
+#define COMPILED_FILES_MAX RUN_FILES_LOOKED_MAX
+#define COMPILED_BYTES_MAX (64 * MEBIBYTE)
+#define COMPILE_CACHE_DEFAULT (256 * MEBIBYTE) /* of those that are kept, together */
+#define COMPILE_TEXT_MAX (64 * KIBIBYTE)
+
 /* How much of a program's stdin is read ahead of it, beside what its pipe holds. */
 #define STDIN_BUFFER_SIZE (64 * KIBIBYTE)
 

@@ -1,0 +1,53 @@
+/*
+ * Runs in two phases: a compiler in a sandbox of its own, then its program in that of the run.
+ *
+ * The compiler has the code and the input files, folders to read, no network, no variables of the operator, and its own
+ * time. Runs that wait for the same program share one compiler. Programs are kept (compile_cache.h), unless folders, whose
+ * files may have gone into them, are there.
+ *
+ * A compiler that fails makes the result of the run, OUTCOME_COMPILE_FAILED, whose streams are what it printed; any other
+ * result of such a run has what it did in `compile`.
+ *
+ * Side: parent.
+ */
+#ifndef INTERPRETER_COMPILE_COMPILER_H
+#define INTERPRETER_COMPILE_COMPILER_H
+
+#include "interpreter/snippet.h"
+#include "sandbox/base/fault.h"
+#include "sandbox/engine.h"
+
+#include <stdbool.h>
+
+struct launcher;
+struct compilation;
+struct compiled_run;
+
+/* Of a launcher; {0} at first. */
+struct compiler {
+    struct compilation *first; /* owned: those that go on */
+    struct compiled_run *runs; /* owned: those that have not ended */
+    struct folders folders; /* those of the settings, to read alone; borrows everything but its list */
+};
+
+/* Starts a run of a compiled language here. As launcher_start(). */
+int compiled_run_start(struct launcher *launcher, const struct snippet *snippet,
+                       const struct run_observer *observer, struct compiled_run **ret_run,
+                       struct fault *fault);
+
+/* As launched_signal(), launched_stop(), launched_cancel() and launched_is_queued(), whichever phase it is in. */
+int compiled_run_signal(const struct compiled_run *run, int signal_number);
+void compiled_run_stop(const struct compiled_run *run);
+void compiled_run_cancel(struct compiled_run *run);
+bool compiled_run_is_queued(const struct compiled_run *run);
+
+/* Whether its compiler is at work. */
+bool compiled_run_is_compiling(const struct compiled_run *run);
+
+/* As engine_check_limits(). */
+void compiled_run_check_limits(const struct compiled_run *run);
+
+/* Frees all runs without a word to their observers; the engine is gone already. */
+void compiler_release(struct compiler *compiler);
+
+#endif

@@ -306,6 +306,17 @@ void session_end(struct session *session)
     free(session);
 }
 
+bool launched_goes_on(const struct launched *launched)
+{
+    return launched->run != NULL;
+}
+
+bool launched_is_compiling(const struct launched *launched)
+{
+    (void)launched;
+    return false;
+}
+
 bool launched_is_queued(const struct launched *launched)
 {
     return launched->run->length % 2 == 0;

@@ -217,7 +217,7 @@ static void the_record_is_always_there(void **state)
         "\"start\":\"cold\",\"limits\":\"rlimit\",\"enforced\":{\"memory\":\"watched\",\"processes\":\"rlimit\","
         "\"cpu\":\"watched\"},\"limits_reached\":[\"time\",\"memory\",\"disk\"],"
         "\"image\":\"python\",\"files\":[],\"figures\":0,\"changes\":null,\"network\":null,"
-        "\"session\":null,\"calls\":null,\"more_calls\":null,\"policy\":null}");
+        "\"session\":null,\"calls\":null,\"more_calls\":null,\"phase\":null,\"compile\":null,\"policy\":null}");
 }
 
 static void assert_json_failure(const struct json *json, int64_t exit_code, const char *out,

@@ -11,8 +11,10 @@
 
 #define DECODING_ROOM 4 /* base64_decode() rounds up */
 
-static const char *const own_members[] = {"id", "language", NULL};
-static const char *const carried_members[] = {"id", "language", "carry", NULL};
+#define OWN_MEMBERS "id", "language", "tests", "compare", "stop_at_first_failure", "parallel"
+
+static const char *const own_members[] = {OWN_MEMBERS, NULL};
+static const char *const carried_members[] = {OWN_MEMBERS, "carry", NULL};
 
 int call_line_id(const struct json_value *id, struct buffer *ret_text, struct fault *fault)
 {
@@ -73,7 +75,7 @@ static int read_members(struct call_line *call, const struct settings *settings,
     const struct code_arguments_form form = {&tool, settings, others};
     r = code_arguments_read(&call->arguments, &form, object, fault);
     call->arguments.snippet.language = language;
-    return r;
+    return r < 0 ? r : test_set_read(object, &call->tests, fault);
 }
 
 int call_line_read(struct call_line *call, const struct settings *settings, const char *line,
@@ -119,6 +121,15 @@ static int read_program_arguments(struct call_line *call, const struct json_valu
     return 0;
 }
 
+static int read_compile_time(struct call_line *call, const struct json_value *number,
+                             struct fault *fault)
+{
+    int64_t *milliseconds = &call->arguments.snippet.compile_ms;
+    bool is_right = json_integer(number, milliseconds) == 0 && *milliseconds > 0 &&
+                    *milliseconds <= LANGUAGE_COMPILE_SECONDS_MAX * INT64_C(1000);
+    return is_right ? 0 : fault_set(fault, EINVAL, "\"compile_ms\" is out of range");
+}
+
 static int read_carry(struct call_line *call, const struct json_value *carry, struct fault *fault)
 {
     int r = 0;
@@ -133,6 +144,8 @@ static int read_carry(struct call_line *call, const struct json_value *carry, st
             r = read_program_arguments(call, member, fault);
         else if (json_key_is(member, "files") && member->type == JSON_BOOLEAN)
             call->wants_files = member->boolean;
+        else if (json_key_is(member, "compile_ms"))
+            r = read_compile_time(call, member, fault);
         else
             r = fault_set(fault, EINVAL, "\"carry\" has an unknown member");
     }
@@ -155,6 +168,7 @@ int call_line_read_carried(struct call_line *call, const struct settings *settin
 void call_line_release(struct call_line *call)
 {
     code_arguments_release(&call->arguments);
+    test_set_release(&call->tests);
     buffer_release(&call->stdin_bytes);
     free(call->program_arguments);
     buffer_release(&call->id);

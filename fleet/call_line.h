@@ -1,12 +1,13 @@
 /*
  * A call as one line of JSON: {"id", "language", "code"} and, where needed, the other arguments of the
- * tools. `batch` reads such lines.
+ * tools, and tests of the program (interpreter/cases/test_set.h). `batch` reads such lines.
  *
  * Side: parent.  Source: RFC 8259; https://jsonlines.org. The line comes from outside: untrusted.
  */
 #ifndef FLEET_CALL_LINE_H
 #define FLEET_CALL_LINE_H
 
+#include "interpreter/cases/test_set.h"
 #include "mcp/tools/code_arguments.h"
 
 #define CALL_ID_MAX 1024 /* of an id, as JSON text */
@@ -15,6 +16,7 @@ struct call_line {
     struct json *json; /* owned; everything below borrows from it */
     struct buffer
         id; /* as JSON text: a string, or an integer as it was written; empty: none is given */
+    struct test_set tests; /* of the program; none: it is run once */
     struct code_arguments arguments; /* with the language; no session */
     bool is_carried; /* from elsewhere: its result is to be, too (carried_result.h) */
     bool wants_files; /* then */
@@ -31,7 +33,8 @@ int call_line_read(struct call_line *call, const struct settings *settings, cons
                    size_t length, struct fault *fault);
 /*
  * The same, of a line that came from another machine, where "carry" may be a member: an object that may have "stdin",
- * in base64, "arguments" of the program, and "files": whether those that it leaves are wanted.
+ * in base64, "arguments" of the program, "compile_ms", how long its compiler may take, and "files": whether those that it
+ * leaves are wanted.
  */
 int call_line_read_carried(struct call_line *call, const struct settings *settings,
                            const char *line, size_t length, struct fault *fault);

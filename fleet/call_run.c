@@ -160,6 +160,35 @@ static void run_done(void *data, int status, struct run_result *result, const st
     patch_queue_add(&run->site->patches, &run->patches, &run->ended);
 }
 
+static void test_ran(struct test_run *tests, const struct run_result *result)
+{
+    struct call_run *run = container_of(tests, struct call_run, tests);
+    metrics_file_count_run(&run->site->metrics, run->call.arguments.snippet.language, result);
+    tell_appeared(result);
+}
+
+static void write_tests(struct call_run *run)
+{
+    const struct result_head head = head_of(run);
+    run->result = BUFFER(TEST_RUN_MAX(run->tests.set.count));
+    const char *image =
+        settings_image(run->site->settings, run->call.arguments.snippet.language);
+    if (result_line_write_tests(&head, &run->tests, image, &run->result) < 0)
+        buffer_release(&run->result);
+}
+
+static void tests_done(struct test_run *tests, int status, const struct fault *fault)
+{
+    struct call_run *run = container_of(tests, struct call_run, tests);
+    if (status < 0) {
+        fail(run, fault, NOT_RUN_FAILED);
+        return;
+    }
+    write_tests(run);
+    test_run_drop(&run->tests);
+    run->done(run, CALL_RAN);
+}
+
 /* Others have a copy of everything, and results name the language. */
 static void let_go_of_call(struct call_run *run)
 {
@@ -172,8 +201,11 @@ static void let_go_of_call(struct call_run *run)
 static int start_program(struct call_run *run, struct fault *fault)
 {
     const struct run_observer observer = {.done = run_done, .data = run};
-    int r = launcher_start(&run->site->launcher, &run->call.arguments.snippet, &observer, &run->run,
-                           fault);
+    const struct snippet *snippet = &run->call.arguments.snippet;
+    struct launcher *launcher = &run->site->launcher;
+    int r = run->call.tests.count > 0
+                ? test_run_start(&run->tests, launcher, snippet, &run->call.tests, fault)
+                : launcher_start(launcher, snippet, &observer, &run->run, fault);
     if (r < 0)
         return r;
     let_go_of_call(run);
@@ -261,8 +293,8 @@ static void write_timeout(struct json_writer *writer, const struct json_value *c
     json_double(writer, (double)wall_ms / 1000);
 }
 
-static int write_call(const struct json_value *call, const struct settings *settings,
-                      bool wants_files, struct buffer *text)
+static int write_call(const struct json_value *call, const struct snippet *snippet,
+                      const struct settings *settings, bool wants_files, struct buffer *text)
 {
     static const char *const stays_here[] = {"id", NULL};
     struct json_writer *writer = NULL;
@@ -275,6 +307,8 @@ static int write_call(const struct json_value *call, const struct settings *sett
     json_key(writer, "carry");
     json_begin_object(writer);
     json_boolean_member(writer, "files", wants_files);
+    if (snippet_compile_ms(snippet) > 0)
+        json_number_member(writer, "compile_ms", snippet_compile_ms(snippet));
     json_end_object(writer);
     json_end_object(writer);
     return json_writer_close(writer);
@@ -284,8 +318,8 @@ static int send_elsewhere(struct call_run *run, struct fault *fault)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(2 * LINE_IN_MAX);
     run->ticket.answered = answered;
-    int r = write_call(json_root(run->call.json), run->site->settings,
-                       run->site->directory.path != NULL, &text);
+    int r = write_call(json_root(run->call.json), &run->call.arguments.snippet,
+                       run->site->settings, run->site->directory.path != NULL, &text);
     if (r < 0)
         return fault_set(fault, -r, "sending a call: %m");
     r = fleet_link_send(&run->site->link, &run->ticket, &text, fault);
@@ -299,8 +333,10 @@ int call_run_start(struct call_run *run, struct fault *fault)
 {
     run->patches = PATCH_JOB_NONE;
     run->patches.done = patches_done;
-    if (run->site->is_elsewhere)
-        return send_elsewhere(run, fault);
+    run->tests.ran = test_ran;
+    run->tests.done = tests_done;
+    if (run->site->is_elsewhere && run->call.tests.count == 0)
+        return send_elsewhere(run, fault); /* each test goes there by itself */
     return checker_is_for(&run->site->checker, run->call.arguments.snippet.language)
                ? start_check(run, fault)
                : start_program(run, fault);
@@ -308,13 +344,16 @@ int call_run_start(struct call_run *run, struct fault *fault)
 
 bool call_run_is_waiting(const struct call_run *run)
 {
-    return run->is_checking || launched_is_queued(&run->run);
+    bool has_tests = run->tests.list != NULL;
+    return run->is_checking ||
+           (has_tests ? test_run_is_waiting(&run->tests) : launched_is_queued(&run->run));
 }
 
 void call_run_drop(struct call_run *run)
 {
-    if (run->site->launcher.engine != NULL)
+    if (!run->site->launcher.is_released)
         launched_cancel(&run->run);
+    test_run_drop(&run->tests);
     fleet_ticket_drop(&run->ticket);
     check_drop(&run->check);
     findings_release(&run->check.findings);

@@ -8,6 +8,7 @@
 #define FLEET_CALL_RUN_H
 
 #include "fleet/call_line.h"
+#include "interpreter/cases/test_run.h"
 #include "interpreter/checker.h"
 #include "interpreter/files/files_dir.h"
 #include "interpreter/folders/patch_queue.h"
@@ -56,6 +57,7 @@ struct call_run {
     struct check check;
     bool is_checking;
     struct launched run; /* while it goes on */
+    struct test_run tests; /* the same, of a call that has some */
     struct fleet_ticket ticket; /* while it is elsewhere */
     struct run_result ended;
     struct patch_job patches;

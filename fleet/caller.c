@@ -131,13 +131,18 @@ static void cancel(struct caller *caller, uint64_t number)
         publisher_drop(&caller->publisher, number);
 }
 
-/* Of the call, or the highest that there is. */
+/* Of the call, with its compiler, or the highest that there is. */
 static int64_t wall_ms_of(const struct json_value *call)
 {
+    int64_t compile_ms = 0;
+    json_integer(json_member(json_member(call, "carry"), "compile_ms"), &compile_ms);
+    if (compile_ms < 0 || compile_ms > RUN_WALL_MAX_MS)
+        compile_ms = RUN_WALL_MAX_MS;
     const struct json_value *seconds = json_member(call, "timeout_seconds");
     double given =
         seconds != NULL && seconds->type == JSON_NUMBER ? strtod(seconds->text, NULL) : 0;
-    return given > 0 && given < RUN_WALL_MAX_MS / 1000 ? (int64_t)(given * 1000) : RUN_WALL_MAX_MS;
+    return given > 0 && given < RUN_WALL_MAX_MS / 1000 ? (int64_t)(given * 1000) + compile_ms
+                                                       : RUN_WALL_MAX_MS;
 }
 
 static void take_call(struct caller *caller, const struct new_call *call, struct buffer *text)

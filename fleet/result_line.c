@@ -46,6 +46,18 @@ int result_line_write(const struct result_head *head, const struct record *recor
     return finish(writer);
 }
 
+int result_line_write_tests(const struct result_head *head, const struct test_run *tests,
+                            const char *image, struct buffer *text)
+{
+    struct json_writer *writer;
+    int r = begin(head, text, &writer);
+    if (r < 0)
+        return r;
+    test_run_write(writer, tests);
+    json_text_member(writer, "image", image);
+    return finish(writer);
+}
+
 /* With `outcome`, unless it is NULL. */
 static int write_fault(const struct result_head *head, const char *outcome,
                        const struct fault *fault, struct buffer *text)

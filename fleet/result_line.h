@@ -7,6 +7,7 @@
 #ifndef FLEET_RESULT_LINE_H
 #define FLEET_RESULT_LINE_H
 
+#include "interpreter/cases/test_run.h"
 #include "interpreter/result/result_json.h"
 #include "interpreter/workers/carried_result.h"
 
@@ -21,6 +22,10 @@ int result_line_write(const struct result_head *head, const struct record *recor
                       struct buffer *text);
 int result_line_write_error(const struct result_head *head, const struct fault *fault,
                             struct buffer *text);
+
+/* Of a call with tests. */
+int result_line_write_tests(const struct result_head *head, const struct test_run *tests,
+                            const char *image, struct buffer *text);
 
 /* The whole result, for a front end elsewhere. Its patches and files may take what the line has room for. */
 int result_line_write_carried(const struct result_head *head, const struct carried_result *carried,

@@ -337,8 +337,7 @@ static int add_program(const struct snippet *snippet, struct preparation *prepar
 /* A compiler has less than the program: no network, and no stdin; its files are the program. */
 static void adapt_to_compiler(const struct snippet *snippet, struct run_spec *spec)
 {
-    spec->limits.wall_ms =
-        snippet->compile_ms > 0 ? snippet->compile_ms : snippet->language->compile_ms;
+    spec->limits.wall_ms = snippet_compile_ms(snippet);
     spec->wall_max_ms = 0;
     spec->arguments = NULL;
     spec->stdin_source = (struct run_stdin){.kind = STDIN_EMPTY};

@@ -102,6 +102,8 @@ static void write_carried(struct json_writer *writer, const struct snippet *snip
         json_text(writer, *argument);
     json_end_array(writer);
     json_boolean_member(writer, "files", true);
+    if (snippet->language->compile != NULL)
+        json_number_member(writer, "compile_ms", snippet_compile_ms(snippet));
     json_end_object(writer);
 }
 

@@ -39,4 +39,10 @@ struct snippet {
         *program; /* with a directory: the file in the jail that has the code; NULL: none has */
 };
 
+/* How long its compiler may take; 0: its language has none. */
+static inline int64_t snippet_compile_ms(const struct snippet *snippet)
+{
+    return snippet->compile_ms > 0 ? snippet->compile_ms : snippet->language->compile_ms;
+}
+
 #endif

@@ -1,6 +1,7 @@
 #include "mcp/methods.h"
 #include "mcp/extension/exec.h"
 #include "mcp/extension/files.h"
+#include "mcp/extension/program_tests.h"
 #include "mcp/extension/sessions.h"
 #include "mcp/lifecycle.h"
 #include "mcp/resources/resources.h"
@@ -43,6 +44,7 @@ static const struct method methods[] = {
     {"code-sandbox/close", HANDSHAKE | STATELESS, TTL_NONE, sessions_close_answer},
     {"code-sandbox/cell", HANDSHAKE | STATELESS, TTL_NONE, sessions_cell_answer},
     {"code-sandbox/changes", HANDSHAKE | STATELESS, TTL_NONE, sessions_changes_answer},
+    {"code-sandbox/test", HANDSHAKE | STATELESS, TTL_NONE, program_tests_answer},
     {"code-sandbox/exec", HANDSHAKE | STATELESS, TTL_NONE, exec_answer},
     {"code-sandbox/connect", HANDSHAKE | STATELESS, TTL_NONE, exec_connect_answer},
     {"code-sandbox/stdin", HANDSHAKE | STATELESS, TTL_NONE, exec_stdin_answer},

@@ -290,6 +290,22 @@ static void write_compile(struct json_writer *writer, const struct record *recor
     json_end_object(writer);
 }
 
+void result_json_write_compile(struct json_writer *writer, const struct run_result *result)
+{
+    const struct record record = {.result = result};
+    json_key(writer, "phase");
+    write_phase(writer, &record);
+    json_key(writer, "compile");
+    write_compile(writer, &record);
+}
+
+void result_json_write_milliseconds(struct json_writer *writer, const char *key,
+                                    int64_t nanoseconds)
+{
+    json_key(writer, key);
+    write_milliseconds(writer, nanoseconds);
+}
+
 void result_json_write_check(struct json_writer *writer, const struct check *check)
 {
     if (check == NULL) {

@@ -41,6 +41,13 @@ void result_json_write_members(struct json_writer *writer, const struct record *
 /* The JSON schema of an object with stdout, stderr and the members of the record: an object. */
 void result_json_write_schema(struct json_writer *writer);
 
+/* The members "phase" and "compile" of that record alone. */
+void result_json_write_compile(struct json_writer *writer, const struct run_result *result);
+
+/* A member of milliseconds, to the microsecond. */
+void result_json_write_milliseconds(struct json_writer *writer, const char *key,
+                                    int64_t nanoseconds);
+
 /* Members that tell who holds which limit, for an object that the caller has begun and ends. */
 void result_json_write_enforcement(struct json_writer *writer, const struct enforcement *enforced);
 

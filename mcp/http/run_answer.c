@@ -209,6 +209,24 @@ int run_answer_write(const struct run_result *result, const struct json_value *w
     return json_writer_close(writer);
 }
 
+int run_answer_write_tests(const struct test_run *tests, struct buffer *text)
+{
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(text, &writer);
+    if (r < 0)
+        return r;
+    begin(writer, tests->passed == tests->set.count ? "Success" : "Failed", &tests->first);
+    json_key(writer, "run_result");
+    json_null(writer);
+    json_key(writer, "files");
+    json_begin_object(writer);
+    json_end_object(writer);
+    json_text_member(writer, "message", "");
+    test_run_write(writer, tests);
+    json_end_object(writer);
+    return json_writer_close(writer);
+}
+
 int run_answer_write_fault(const struct fault *fault, struct buffer *text)
 {
     struct json_writer *writer = NULL;

@@ -6,6 +6,7 @@
 #ifndef MCP_HTTP_RUN_ANSWER_H
 #define MCP_HTTP_RUN_ANSWER_H
 
+#include "interpreter/cases/test_run.h"
 #include "sandbox/base/json.h"
 #include "sandbox/result.h"
 
@@ -15,6 +16,9 @@
  */
 int run_answer_write(const struct run_result *result, const struct json_value *wanted,
                      struct buffer *text);
+
+/* The same about the tests of a program: with "outcome", "passed" and "tests" besides, and a null run_result. */
+int run_answer_write_tests(const struct test_run *tests, struct buffer *text);
 
 /* The answer about a snippet that did not run. */
 int run_answer_write_fault(const struct fault *fault, struct buffer *text);

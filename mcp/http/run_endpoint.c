@@ -26,6 +26,7 @@ struct run_post {
     bool is_checking;
     struct json *wanted; /* owned: an array of names of files; NULL: none is wanted */
     struct launched launched; /* while it goes on */
+    struct test_run tests; /* the same, if the request has some */
     int64_t began;   /* clock_now() */
 };
 
@@ -78,12 +79,38 @@ static void run_done(void *data, int status, struct run_result *result, const st
     answer(post, run_answer_write(result, wanted, &text), &text);
 }
 
+static void test_ran(struct test_run *tests, const struct run_result *result)
+{
+    struct run_post *post = container_of(tests, struct run_post, tests);
+    metrics_file_count_run(&post->context->metrics, post->language, result);
+    tell_appeared(result);
+}
+
+static void tests_done(struct test_run *tests, int status, const struct fault *fault)
+{
+    struct run_post *post = container_of(tests, struct run_post, tests);
+    if (status < 0) {
+        answer_not_run(post, fault, NOT_RUN_FAILED);
+        return;
+    }
+    struct buffer text = BUFFER(TEST_RUN_MAX(tests->set.count));
+    log_call(&(struct log_call){TOOL, "tested", NULL, clock_now() - post->began});
+    int r = run_answer_write_tests(tests, &text);
+    test_run_drop(tests);
+    answer(post, r, &text);
+}
+
 /* Of the request, only the names of wanted files are kept until the run has ended. */
-static int start_program(struct run_post *post, const struct run_request *request,
-                         struct fault *fault)
+static int start_program(struct run_post *post, struct run_request *request, struct fault *fault)
 {
     const struct run_observer observer = {.done = run_done, .data = post};
     size_t bytes = 0;
+    if (request->tests.count > 0) {
+        post->tests.ran = test_ran;
+        post->tests.done = tests_done;
+        return test_run_start(&post->tests, &post->context->launcher, &request->snippet,
+                              &request->tests, fault);
+    }
     int r = run_request_copy_wanted(request, &post->wanted, &bytes);
     if (r < 0)
         return fault_set(fault, -r, "keeping the names of files: %m");
@@ -190,10 +217,11 @@ void run_endpoint_end(struct http_exchange *exchange, void *owner)
         return;
     exchange->data = NULL;
     const struct launched *launched = &post->launched;
-    bool was_running = launched_goes_on(launched);
+    bool was_running = launched_goes_on(launched) || post->tests.list != NULL;
     bool was_cancelled = was_running || post->is_checking;
-    if (was_running && !post->context->launcher.is_released)
+    if (launched_goes_on(launched) && !post->context->launcher.is_released)
         launched_cancel(launched);
+    test_run_drop(&post->tests);
     check_drop(&post->check);
     findings_release(&post->check.findings);
     if (was_cancelled)

@@ -224,6 +224,8 @@ int run_request_read(struct run_request *request, const struct settings *setting
     if (r == 0)
         r = read_limits(request, settings, object, fault);
     if (r == 0)
+        r = test_set_read(object, &request->tests, fault);
+    if (r == 0)
         r = read_files(request, object, fault);
     return r == 0 ? read_wanted(request, object, fault) : r;
 }
@@ -232,7 +234,8 @@ int run_request_write(const struct run_request *request, struct buffer *body)
 {
     static const char *const members[] = {
         "language", "code",  "stdin",           "run_timeout", "compile_timeout",
-        "files",    "memory_limit_MB", "fetch_files"};
+        "files",    "memory_limit_MB", "fetch_files",     "tests",       "compare",
+        "stop_at_first_failure", "parallel"};
     struct json_writer *writer = NULL;
     int r = json_writer_open(body, &writer);
     if (r < 0)
@@ -274,6 +277,7 @@ void run_request_release(struct run_request *request)
         free(request->decoded[i]);
     free(request->decoded);
     free(request->files);
+    test_set_release(&request->tests);
     json_release(&request->json);
     *request = (struct run_request){0};
 }

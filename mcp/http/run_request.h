@@ -6,12 +6,14 @@
 #ifndef MCP_HTTP_RUN_REQUEST_H
 #define MCP_HTTP_RUN_REQUEST_H
 
+#include "interpreter/cases/test_set.h"
 #include "interpreter/launcher.h"
 #include "sandbox/base/json.h"
 
 struct run_request {
     struct json *json; /* owned; the snippet borrows from it */
     struct snippet snippet;
+    struct test_set tests; /* of the program; none: it is run once */
     struct run_input *files; /* owned */
     char **decoded;          /* owned, each */
     size_t file_count;

@@ -44,6 +44,7 @@ static const struct method methods[] = {
     {"code-sandbox/close", HANDSHAKE | STATELESS, TTL_NONE, sessions_close_answer},
     {"code-sandbox/cell", HANDSHAKE | STATELESS, TTL_NONE, sessions_cell_answer},
     {"code-sandbox/changes", HANDSHAKE | STATELESS, TTL_NONE, sessions_changes_answer},
+    {"code-sandbox/run", HANDSHAKE | STATELESS, TTL_NONE, sessions_run_answer},
     {"code-sandbox/test", HANDSHAKE | STATELESS, TTL_NONE, program_tests_answer},
     {"code-sandbox/exec", HANDSHAKE | STATELESS, TTL_NONE, exec_answer},
     {"code-sandbox/connect", HANDSHAKE | STATELESS, TTL_NONE, exec_connect_answer},

@@ -135,30 +135,19 @@ static int start_check(struct tests_call *call, struct fault *fault)
     return check_begin(&call->check, &call->context->checker, &call->kept.snippet, fault);
 }
 
-static int read_language(const struct json_value *params, const struct language **ret_language,
-                         struct fault *fault)
-{
-    char names[LANGUAGE_NAMES_SIZE];
-    const struct json_value *name = json_member(params, "language");
-    *ret_language = name != NULL && name->type == JSON_STRING ? language_find(name->text) : NULL;
-    return *ret_language != NULL ? 0
-                                 : fault_set(fault, EINVAL, "the parameter \"language\" must be %s",
-                                             language_names(names));
-}
-
 /* Keeps all that the request has. */
 static int read_call(struct tests_call *call, const struct json_value *params, struct fault *fault)
 {
     static const char *const others[] = {
         "language", "tests", "compare", "stop_at_first_failure", "parallel", "_meta", NULL};
     OWNED(code_arguments_release) struct code_arguments arguments = {0};
-    int r = read_language(params, &call->language, fault);
-    if (r < 0)
-        return r;
+    call->language = session_request_language(params, fault);
+    if (call->language == NULL)
+        return -EINVAL;
     struct tool tool = *tool_list_find_language(call->language);
     tool.name = "code-sandbox/test";
     const struct code_arguments_form form = {&tool, call->context->settings, others};
-    r = code_arguments_read(&arguments, &form, params, fault);
+    int r = code_arguments_read(&arguments, &form, params, fault);
     if (r == 0 && arguments.session != NULL)
         r = fault_set(fault, EINVAL,
                       "tests have no session: each begins anew, leave \"session\" out");

@@ -92,6 +92,42 @@ static int begin_cell(struct context *context, const struct rpc_message *message
     return 0;
 }
 
+/* Without a session, any language will do. */
+static int begin_run(struct context *context, const struct rpc_message *message,
+                     const struct reply *reply, struct fault *fault)
+{
+    static const char *const others[] = {"language", "_meta", NULL};
+    const struct language *language = session_request_language(message->params, fault);
+    if (language == NULL)
+        return -EINVAL;
+    if (json_member(message->params, "session") != NULL) {
+        fault_identify(fault, "invalid_parameter");
+        return fault_set(fault, EINVAL,
+                         "the parameter \"session\": code-sandbox/cell runs code in one");
+    }
+    const struct tool *tool = tool_list_find_language(language);
+    const struct json_value *meta = json_member(message->params, "_meta");
+    tool->call(context, &(struct tool_request){
+                            .tool = tool,
+                            .arguments = message->params,
+                            .token = json_member(meta, "progressToken"),
+                            .reply = reply,
+                            .is_for_program = true,
+                            .others = others,
+                            .refuse = session_request_refuse,
+                        });
+    return 0;
+}
+
+void sessions_run_answer(struct context *context, const struct rpc_message *message,
+                         const struct reply *reply)
+{
+    struct fault fault = {0};
+    int r = begin_run(context, message, reply, &fault);
+    if (r < 0)
+        session_request_refuse(reply, r, &fault);
+}
+
 void sessions_cell_answer(struct context *context, const struct rpc_message *message,
                           const struct reply *reply)
 {

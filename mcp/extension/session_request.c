@@ -23,6 +23,20 @@ void session_request_refuse(const struct reply *reply, int status, const struct 
                           write_data, fault);
 }
 
+const struct language *session_request_language(const struct json_value *params,
+                                                struct fault *fault)
+{
+    char names[LANGUAGE_NAMES_SIZE];
+    const struct json_value *name = json_member(params, "language");
+    bool is_text = name != NULL && name->type == JSON_STRING && strlen(name->text) == name->length;
+    const struct language *language = is_text ? language_find(name->text) : NULL;
+    if (language != NULL)
+        return language;
+    fault_identify(fault, "invalid_parameter");
+    fault_set(fault, EINVAL, "the parameter \"language\" must be %s", language_names(names));
+    return NULL;
+}
+
 struct session_entry *session_request_find(const struct context *context, unsigned owner,
                                            const char *handle, struct fault *fault)
 {

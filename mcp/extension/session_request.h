@@ -24,6 +24,10 @@ struct session_request {
     int64_t began;      /* clock_now() */
 };
 
+/* The language that a request names; or NULL, with a fault that lists them. */
+const struct language *session_request_language(const struct json_value *params,
+                                                struct fault *fault);
+
 /* Answers with an error. */
 void session_request_refuse(const struct reply *reply, int status, const struct fault *fault);
 

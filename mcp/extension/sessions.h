@@ -1,5 +1,5 @@
 /*
- * code-sandbox/open, /close, /cell and /changes: sessions of a program.
+ * code-sandbox/open, /close, /cell and /changes: sessions of a program; and /run, which needs none.
  *
  * Side: parent.
  */
@@ -16,6 +16,8 @@ void sessions_close_answer(struct context *context, const struct rpc_message *me
                            const struct reply *reply);
 void sessions_cell_answer(struct context *context, const struct rpc_message *message,
                           const struct reply *reply);
+void sessions_run_answer(struct context *context, const struct rpc_message *message,
+                         const struct reply *reply);
 void sessions_changes_answer(struct context *context, const struct rpc_message *message,
                              const struct reply *reply);
 

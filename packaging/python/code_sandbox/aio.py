@@ -17,7 +17,7 @@ from .functions import Calls, Function, Threads, declare
 from .link_http import HttpLink
 from .link_stdio import GRACE_SECONDS, Answer, StdioLink, Told
 from .process import PIECE, AsyncProcess, Data, bytes_of
-from .results import Changes, Completed, Entry, Result, data_of
+from .results import Changes, Completed, Entry, Result, Tests, data_of
 
 OnOutput = Callable[[str, bytes], Any]
 Argv = Union[str, Sequence[str], None]
@@ -31,6 +31,20 @@ def _path(name: str, path: Union[str, bytes, os.PathLike[str]]) -> Dict[str, str
         return {name: raw.decode()}
     except UnicodeDecodeError:
         return {f"{name}_base64": base64.b64encode(raw).decode()}
+
+
+LIVE = {"python", "py", "python3", "javascript", "js", "node", "bash", "sh", "shell"}  # languages that have sessions
+
+
+def _without_none(params: Mapping[str, Any]) -> Dict[str, Any]:
+    return {name: value for name, value in params.items() if value is not None}
+
+
+def _inputs(files: Optional[Mapping[str, Data]]) -> Optional[List[Dict[str, str]]]:
+    """Of a program that runs in a sandbox of its own."""
+    if files is None:
+        return None
+    return [{"name": name, "base64": base64.b64encode(bytes_of(data)).decode()} for name, data in files.items()]
 
 
 class AsyncSandbox:
@@ -148,9 +162,12 @@ class AsyncSandbox:
                   back_to: Optional[int] = None, functions: Optional[Mapping[str, Function]] = None) -> Result:
         """Code for the live interpreter of that language, which keeps its variables. `files` are written before.
 
+        In a language without sessions, such as C++, it is a whole program in a sandbox of its own, with these files alone.
         `back_to`: first goes back to the checkpoint of that call, as of its result; later ones are gone. `functions`: what
         this code can call, in place of those of the sandbox, which was made with some, or with {}.
         """
+        if language.lower() not in LIVE:
+            return await self._run_alone(code, language, stdin, files, timeout, {"back_to": back_to, "functions": functions})
         if functions is not None and self._functions is None:
             raise WrongParameter("functions: this sandbox was made without", "invalid_parameter", "make it with functions={}")
         if files and back_to is not None:
@@ -163,6 +180,30 @@ class AsyncSandbox:
         params = self._given(code=code, language=language, stdin=stdin, timeout_seconds=timeout, functions=declared, **at)
         with Calls(self._functions or {} if functions is None else functions, self, self._threads) as calls:
             return Result.of(await self._request("cell", params, answer=calls.answer))
+
+    async def _run_alone(self, code: str, language: str, stdin: Optional[str], files: Optional[Mapping[str, Data]],
+                         timeout: Optional[float], others: Mapping[str, Any]) -> Result:
+        for name, value in others.items():
+            if value is not None:
+                raise WrongParameter(f"{name}: programs in {language} run without a session", "invalid_parameter", f"leave {name} out")
+        self._check_open()
+        params = {"code": code, "language": language, "stdin": stdin, "files": _inputs(files), "timeout_seconds": timeout}
+        return Result.of(await self._request("run", _without_none(params)))
+
+    async def test(self, code: str, tests: Iterable[Mapping[str, Any]], language: str = "python", *,
+                   files: Optional[Mapping[str, Data]] = None, timeout: Optional[float] = None, compare: Optional[str] = None,
+                   stop_at_first_failure: bool = False, parallel: Optional[int] = None) -> Tests:
+        """Runs a whole program once for each test, each in a sandbox of its own, and compiles it once at most.
+
+        A test has any of `stdin`, `args`, `files`, `expect` (of stdout) and `exit_code` (0 if left out). `compare`: "trimmed",
+        without white space at the ends of lines; "exact"; or "tokens", word by word. `timeout`: of each. `parallel`: at once.
+        """
+        self._check_open()
+        given = [{**test, "files": _inputs(test.get("files"))} for test in tests]
+        params = {"code": code, "language": language, "files": _inputs(files), "timeout_seconds": timeout, "compare": compare,
+                  "tests": [_without_none(test) for test in given], "stop_at_first_failure": stop_at_first_failure or None,
+                  "parallel": parallel}
+        return Tests.of(await self._request("test", _without_none(params)))
 
     async def popen(self, argv: Argv = None, *, shell: Optional[str] = None, cwd: Optional[str] = None,
                     env: Optional[Mapping[str, str]] = None, stdin: Stdin = None, timeout: Optional[float] = None,

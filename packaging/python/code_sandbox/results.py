@@ -112,6 +112,45 @@ class Completed:
                    record["truncated"], record)
 
 
+@dataclasses.dataclass(frozen=True)
+class Tested:
+    """A test of a program. `outcome`: "not_run" after a failure that ended the others, or if the program does not compile."""
+    passed: bool
+    outcome: str
+    exit_code: Optional[int]
+    stdout: str
+    stderr: str
+    record: Record = dataclasses.field(repr=False)
+
+    @classmethod
+    def of(cls, record: Record) -> Tested:
+        return cls(record["passed"], record["outcome"], record.get("exit_code"), record.get("stdout", ""), record.get("stderr", ""), record)
+
+
+@dataclasses.dataclass(frozen=True)
+class Tests:
+    """The tests of a program. `outcome`: "passed", if all have, "failed" or "compile_failed"."""
+    __test__ = False  # for pytest: it is no test itself
+    outcome: str
+    passed: int
+    tests: List[Tested]
+    record: Record = dataclasses.field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome == "passed"
+
+    @property
+    def compiler_output(self) -> str:
+        """What the compiler printed; empty for languages without one."""
+        compiled = self.record["compile"] or {"stdout": "", "stderr": ""}
+        return f"{compiled['stdout']}{compiled['stderr']}"
+
+    @classmethod
+    def of(cls, record: Record) -> Tests:
+        return cls(record["outcome"], record["passed"], [Tested.of(test) for test in record["tests"]], record)
+
+
 def signal_number(name: str) -> int:
     import signal  # only here, so that `signal` may be a member above
     found = getattr(signal.Signals, "__members__").get(name)

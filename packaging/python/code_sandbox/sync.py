@@ -14,7 +14,7 @@ from .aio import Argv, AsyncSandbox, OnOutput, Stdin
 from .errors import SandboxError, SandboxLost
 from .functions import Function
 from .process import AsyncProcess, Data
-from .results import Changes, Completed, Entry, Result
+from .results import Changes, Completed, Entry, Result, Tests
 
 T = TypeVar("T")
 
@@ -149,11 +149,23 @@ class Sandbox:
             functions: Optional[Mapping[str, Function]] = None) -> Result:
         """Code for the live interpreter of that language, which keeps its variables. `files` are written before.
 
+        In a language without sessions, such as C++, it is a whole program in a sandbox of its own, with these files alone.
         `back_to`: first goes back to the checkpoint of that call, as of its result; later ones are gone. `functions`: what
         this code can call, in place of those of the sandbox, which was made with some, or with {}.
         """
         return self._core.call(self._core.box.run(code, language, stdin=stdin, files=files, timeout=timeout, back_to=back_to,
                                                   functions=functions))
+
+    def test(self, code: str, tests: Iterable[Mapping[str, Any]], language: str = "python", *,
+             files: Optional[Mapping[str, Data]] = None, timeout: Optional[float] = None, compare: Optional[str] = None,
+             stop_at_first_failure: bool = False, parallel: Optional[int] = None) -> Tests:
+        """Runs a whole program once for each test, each in a sandbox of its own, and compiles it once at most.
+
+        A test has any of `stdin`, `args`, `files`, `expect` (of stdout) and `exit_code` (0 if left out). `compare`: "trimmed",
+        without white space at the ends of lines; "exact"; or "tokens", word by word. `timeout`: of each. `parallel`: at once.
+        """
+        return self._core.call(self._core.box.test(code, tests, language, files=files, timeout=timeout, compare=compare,
+                                                   stop_at_first_failure=stop_at_first_failure, parallel=parallel))
 
     def exec(self, argv: Argv = None, *, shell: Optional[str] = None, cwd: Optional[str] = None,
              env: Optional[Mapping[str, str]] = None, stdin: Union[None, str, bytes] = None, timeout: Optional[float] = None,

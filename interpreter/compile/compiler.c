@@ -343,6 +343,11 @@ int compiled_run_start(struct launcher *launcher, const struct snippet *snippet,
                        const struct run_observer *observer, struct compiled_run **ret_run,
                        struct fault *fault)
 {
+    if (launcher->settings->engine.tier == TIER_L)
+        return fault_set(fault, ENOTSUP,
+                         "%s needs a compiler, which cannot run in tier L: compiled languages need a "
+                         "host that allows namespaces (code-sandbox-mcp doctor)",
+                         snippet->language->title);
     struct compiled_run *run = calloc(1, sizeof(*run));
     if (run == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");

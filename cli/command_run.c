@@ -306,10 +306,10 @@ static bool is_one_output(void)
 }
 
 /* All of it but stdin. */
-static struct snippet make_snippet(struct run_options *options, const struct buffer *code)
+static struct snippet make_snippet(const struct run_options *options, const struct buffer *code)
 {
-    struct given_files *files = &options->files;
-    struct snippet snippet = {
+    const struct given_files *files = &options->files;
+    return (struct snippet){
         .language = options->language,
         .code = code->data,
         .length = code->length,
@@ -320,14 +320,6 @@ static struct snippet make_snippet(struct run_options *options, const struct buf
         .directory = options->workdir.directory,
         .program = options->workdir.program,
     };
-    const struct language_dialect *dialect = run_source_dialect(options->language, options->path);
-    if (dialect != NULL && snippet.program == NULL) {
-        files->inputs[snippet.input_count++] =
-            (struct run_input){dialect->file_name, code->data, code->length};
-        snippet.code = dialect->code;
-        snippet.length = strlen(dialect->code);
-    }
-    return snippet;
 }
 
 /* Starts the program, and goes on until its end has been told. 0, or a negative errno with its fault. */

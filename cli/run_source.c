@@ -22,17 +22,10 @@ static bool has_extension(const char *path, const char *const *extensions)
     return false;
 }
 
-const struct language_dialect *run_source_dialect(const struct language *language, const char *path)
-{
-    const struct language_dialect *dialect = language->dialect;
-    return dialect != NULL && has_extension(path, dialect->extensions) ? dialect : NULL;
-}
-
 const struct language *run_source_language(const char *path)
 {
     for (size_t i = 0; i < language_count; i++)
-        if (has_extension(path, languages[i]->extensions) ||
-            run_source_dialect(languages[i], path) != NULL)
+        if (has_extension(path, languages[i]->extensions))
             return languages[i];
     return NULL;
 }

@@ -26,10 +26,6 @@ const struct language *run_source_language(const char *path);
 /* By the interpreter that its first line names, "#!/usr/bin/env python3"; NULL: none that is known. */
 const struct language *run_source_interpreter(const struct buffer *code);
 
-/* The dialect of the language that a file is written in, by its extension; NULL: in none. */
-const struct language_dialect *run_source_dialect(const struct language *language,
-                                                  const char *path);
-
 /* Value for apply of an option, whose offset is of a const struct language *: as the value names it. */
 int run_source_set_language(void *data, const struct option *option, const char *value,
                             struct fault *fault);

@@ -185,7 +185,10 @@ static int arguments_check(struct image_arguments *arguments)
     for (char **name = arguments->names; *name != NULL; name++) {
         const struct recipe *recipe = recipe_find(*name);
         if (recipe == NULL)
+            recipe = recipe_of_language(*name);
+        if (recipe == NULL)
             return name_unknown(*name);
+        *name = (char *)recipe->name;
         if (arguments->source == SOURCE_REGISTRY && recipe->reference == NULL)
             return usage_fault("no registry has an image like %s; it is made of packages only",
                                *name);

@@ -284,3 +284,11 @@ const struct recipe *recipe_find(const char *name)
 {
     return find_among(all, all_count, name);
 }
+
+const struct recipe *recipe_of_language(const char *name)
+{
+    for (const struct language_file *const *file = language_files(); *file != NULL; file++)
+        if (language_file_is_called(*file, name))
+            return recipe_find((*file)->image);
+    return NULL;
+}

@@ -50,4 +50,7 @@ int catalog_load(struct fault *fault);
 const struct recipe *recipe_list(size_t *ret_count);
 const struct recipe *recipe_find(const char *name);
 
+/* The one of the image that a language of this name or alias runs on; NULL: there is no such language, or no such recipe. */
+const struct recipe *recipe_of_language(const char *name);
+
 #endif

@@ -265,7 +265,7 @@ static void reading_release(struct language_reading **reading)
         reading_free(*reading);
 }
 
-static bool is_called(const struct language_file *file, const char *name)
+bool language_file_is_called(const struct language_file *file, const char *name)
 {
     return strcmp(file->name, name) == 0 || list_has(file->aliases, name);
 }
@@ -280,10 +280,10 @@ static bool is_called_there(const struct language_file *file, const char *name)
 /* A name of a file that another has, too; NULL: there is none. */
 static const char *find_clash(const struct language_file *file, const struct language_file *other)
 {
-    if (is_called(other, file->name) || is_called_there(other, file->name))
+    if (language_file_is_called(other, file->name) || is_called_there(other, file->name))
         return file->name;
     for (size_t i = 0; file->aliases[i] != NULL; i++)
-        if (is_called(other, file->aliases[i]))
+        if (language_file_is_called(other, file->aliases[i]))
             return file->aliases[i];
     for (size_t i = 0; file->http_names[i] != NULL; i++)
         if (is_called_there(other, file->http_names[i]))

@@ -9,6 +9,7 @@
 
 #include "sandbox/base/fault.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,6 +50,9 @@ int language_files_load(struct fault *fault);
 int language_file_try(const char *path,
                       int (*check)(const struct language_file *file, struct fault *fault),
                       struct fault *fault);
+
+/* By its name, or an alias. */
+bool language_file_is_called(const struct language_file *file, const char *name);
 
 /* NULL-terminated. */
 const struct language_file *const *language_files(void);

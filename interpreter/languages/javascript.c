@@ -191,13 +191,6 @@ const struct language language_javascript = {
     .extensions = WORDS(".js", ".mjs", ".cjs"),
     .other_names = WORDS("js", "node"),
     .http_names = WORDS("nodejs", "javascript"),
-    /* Node takes the types off a file of this name, not off main.js. */
-    .dialect =
-        &(const struct language_dialect){
-            .extensions = WORDS(".ts", ".mts"),
-            .file_name = "program.ts",
-            .code = "import './program.ts'\n",
-        },
 
     /*
      * Node distinguishes an ES module from a script by its syntax (by default since 22.7 and 20.19), so

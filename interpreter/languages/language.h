@@ -21,13 +21,6 @@
 #define START_CALL_FILES 2
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* Files that it runs under another name than that of its programs, from a program of its own. */
-struct language_dialect {
-    const char *const *extensions; /* {".ts", NULL} */
-    const char *file_name; /* "program.ts" */
-    const char *code; /* "import './program.ts'" */
-};
-
 enum miss_kind {
     MISS_FILE = 1, /* looked for from where the program starts */
     MISS_IMPORT, /* beside the script, if there is one */
@@ -81,12 +74,12 @@ struct language {
     const char *title; /* "Python" */
     const char *image; /* image it runs on unless the operator names another */
     bool optional; /* hidden if its image is missing */
-    bool is_data; /* a file of images/languages, or a person's own */
+    bool is_data; /* a file of images/languages, or a person's own: */
+    bool is_own;
     const char *const *extensions; /* {".py", NULL}: file names for `run FILE` */
     const char *const *other_names; /* {"py", NULL}: common aliases; or NULL */
     /* Its names in /run_code, that of SandboxFusion first; NULL: its name alone. */
     const char *const *http_names;
-    const struct language_dialect *dialect; /* or NULL */
 
     const char *code_name; /* "main.py" */
     const char *const *argv; /* {"python3", "-u", "main.py", NULL} */

@@ -107,6 +107,7 @@ static struct language *make_language(const struct language_file *file)
         .image = file->image,
         .optional = true,
         .is_data = true,
+        .is_own = file->origin != NULL,
         .extensions = file->extensions,
         .other_names = file->aliases,
         .http_names = file->http_names[0] != NULL ? file->http_names : NULL,
@@ -144,9 +145,7 @@ static const struct language *find_with_file_there(const char *name)
 static const struct language *find_with_extension(const char *extension)
 {
     for (size_t i = 0; i < LANGUAGE_COUNT && languages[i] != NULL; i++)
-        if (words_contain(languages[i]->extensions, extension) ||
-            (languages[i]->dialect != NULL &&
-             words_contain(languages[i]->dialect->extensions, extension)))
+        if (words_contain(languages[i]->extensions, extension))
             return languages[i];
     return NULL;
 }

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct settings settings_default(void)
 {
@@ -85,14 +86,31 @@ int settings_name_configuration(void *data, const struct option *option, const c
     return home_path_expand(option->name, value, &settings->configuration, fault);
 }
 
+/* One of those that are always there, whose image it shares: TypeScript runs where JavaScript does. NULL: it has its own. */
+static const struct language *of_same_image(const struct language *language)
+{
+    if (language->is_own)
+        return NULL; /* it runs on what its file says */
+    for (size_t i = 0; i < LANGUAGE_COUNT && languages[i] != NULL; i++)
+        if (strcmp(languages[i]->image, language->image) == 0)
+            return languages[i];
+    return NULL;
+}
+
+bool settings_has_own_image(const struct language *language)
+{
+    return language->is_data && of_same_image(language) == NULL;
+}
+
 const char *settings_image(const struct settings *settings, const struct language *language)
 {
     const char *named = settings->images[language_place(language)];
     OWNED_MEMORY char *store = NULL;
     if (named != NULL)
         return named;
-    if (language->is_data) /* the one for all has none of these */
-        return language->image;
+    if (language->is_data) /* the image for all has none of these */
+        return of_same_image(language) != NULL ? settings_image(settings, of_same_image(language))
+                                               : language->image;
     bool has_own = store_path(&store, NULL) < 0 || image_is_there(store, language->image);
     return has_own ? language->image : AGENT_IMAGE;
 }

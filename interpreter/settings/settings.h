@@ -116,6 +116,9 @@ int settings_name_configuration(void *data, const struct option *option, const c
  */
 bool settings_offer(const struct settings *settings, const struct language *language);
 
+/* Whether it is one for whose sake there is the tool run_code: not where it runs on the image of a language with a tool. */
+bool settings_has_own_image(const struct language *language);
+
 /*
  * The name of the image that the language runs on: the one that the operator names for it, else its own if that is
  * there, else AGENT_IMAGE. Borrowed from settings or the catalog.

@@ -15,7 +15,7 @@ bool code_tool_is_offered(const struct tool *tool, const struct settings *settin
     if (tool->language != NULL)
         return settings_offer(settings, tool->language);
     for (size_t i = LANGUAGE_COUNT; i < language_count; i++)
-        if (settings_offer(settings, languages[i]))
+        if (settings_has_own_image(languages[i]) && settings_offer(settings, languages[i]))
             return true;
     return false;
 }

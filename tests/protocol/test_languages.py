@@ -133,7 +133,7 @@ WRONG = [
     ({"title": "x" * 65}, '"title" must be one line of up to 64 bytes'),
     ({"title": "a\x1b[2Jb"}, '"title" must be one line'),
     ({"extensions": [".py"]}, '".py" is an extension of Python: choose another'),
-    ({"extensions": [".ts"]}, '".ts" is an extension of JavaScript: choose another'),
+    ({"extensions": [".ts"]}, '".ts" is an extension of TypeScript: choose another'),
     ({"extensions": [".rb"]}, '".rb" is an extension of Ruby: choose another'),
     ({"title": "a\0b"}, '"title" is empty, has a NUL'),
     ({"file": "../main"}, '"file" must be the name of a file'),

@@ -171,8 +171,7 @@ static void write_tests(struct call_run *run)
 {
     const struct result_head head = head_of(run);
     run->result = BUFFER(TEST_RUN_MAX(run->tests.set.count));
-    const char *image =
-        settings_image(run->site->settings, run->call.arguments.snippet.language);
+    const char *image = settings_image(run->site->settings, run->call.arguments.snippet.language);
     if (result_line_write_tests(&head, &run->tests, image, &run->result) < 0)
         buffer_release(&run->result);
 }
@@ -318,8 +317,8 @@ static int send_elsewhere(struct call_run *run, struct fault *fault)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(2 * LINE_IN_MAX);
     run->ticket.answered = answered;
-    int r = write_call(json_root(run->call.json), &run->call.arguments.snippet,
-                       run->site->settings, run->site->directory.path != NULL, &text);
+    int r = write_call(json_root(run->call.json), &run->call.arguments.snippet, run->site->settings,
+                       run->site->directory.path != NULL, &text);
     if (r < 0)
         return fault_set(fault, -r, "sending a call: %m");
     r = fleet_link_send(&run->site->link, &run->ticket, &text, fault);

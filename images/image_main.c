@@ -189,6 +189,9 @@ static int arguments_check(struct image_arguments *arguments)
         if (recipe == NULL)
             return name_unknown(*name);
         *name = (char *)recipe->name;
+        if (arguments->source == SOURCE_DEBIAN && recipe->packages == NULL)
+            return usage_fault("Debian has no packages for %s; its image comes from a registry",
+                               *name);
         if (arguments->source == SOURCE_REGISTRY && recipe->reference == NULL)
             return usage_fault("no registry has an image like %s; it is made of packages only",
                                *name);

@@ -42,9 +42,9 @@ static const char **merge_environment(const struct preparer *preparer,
     size_t count = 0;
     while (image->environment != NULL && image->environment[count] != NULL)
         count++;
-    const char **merged = calloc(count + CERTIFICATES_VARIABLES + LANGUAGE_WORDS_MAX + 1 +
-                                     environment->count + 1,
-                                 sizeof(*merged));
+    const char **merged =
+        calloc(count + CERTIFICATES_VARIABLES + LANGUAGE_WORDS_MAX + 1 + environment->count + 1,
+               sizeof(*merged));
     if (merged == NULL)
         return NULL;
     for (size_t i = 0; i < count; i++)
@@ -287,14 +287,15 @@ static int choose_words(const struct preparer *preparer, const struct snippet *s
     };
     preparation->code_name = placeholders_fill(language->code_name, &values);
     preparation->program = snippet->program != NULL ? strdup(snippet->program)
-                           : is_elsewhere ? join(RUN_WORK, "/", preparation->code_name)
-                                          : NULL;
+                           : is_elsewhere           ? join(RUN_WORK, "/", preparation->code_name)
+                                                    : NULL;
     if (preparation->code_name == NULL ||
         (preparation->program == NULL && (is_elsewhere || snippet->program != NULL)))
         return -ENOMEM;
     for (size_t i = 0; words[i] != NULL; i++) {
         bool is_code = preparation->program != NULL && strcmp(words[i], language->code_name) == 0;
-        preparation->argv[i] = is_code ? preparation->program : fill(preparation, words[i], &values);
+        preparation->argv[i] =
+            is_code ? preparation->program : fill(preparation, words[i], &values);
         if (preparation->argv[i] == NULL)
             return -ENOMEM;
     }

@@ -30,7 +30,8 @@ struct run_file {
 };
 
 struct run_files {
-    struct run_file list[RUN_FILES_LOOKED_MAX]; /* RUN_FILES_MAX, unless run_spec.files_max is more */
+    struct run_file
+        list[RUN_FILES_LOOKED_MAX]; /* RUN_FILES_MAX, unless run_spec.files_max is more */
     size_t count;
     size_t more; /* files that are not in the list */
     bool more_at_least; /* not all names were read: there may be others */

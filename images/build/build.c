@@ -126,7 +126,7 @@ static int equal_make(struct making *making, struct progress *progress, struct f
 static int catalog_make(struct making *making, struct progress *progress, struct fault *fault)
 {
     const struct recipe *recipe = making->recipe;
-    if (making->build->source == SOURCE_REGISTRY)
+    if (making->build->source == SOURCE_REGISTRY || recipe->packages == NULL)
         return equal_make(making, progress, fault);
     struct fault absent = {0};
     const struct recipe_making packages = {
@@ -307,7 +307,8 @@ static bool is_same_source(const struct build *build, const struct image *presen
         return is_lock_of(build, present);
     if (build->from != NULL)
         return wanted != NULL && strcmp(source, wanted) == 0 && is_as_it_was(build->from, present);
-    return build->source == SOURCE_ANY || is_of_packages == (build->source == SOURCE_DEBIAN);
+    const struct recipe *recipe = recipe_find(build->name);
+    return build->source == SOURCE_ANY || (recipe != NULL && recipe->packages == NULL) || is_of_packages == (build->source == SOURCE_DEBIAN);
 }
 
 static int keep_present(const struct build *build, const struct image *present,

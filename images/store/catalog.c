@@ -206,8 +206,22 @@ static const struct recipe *find_among(const struct recipe *list, size_t count, 
     return NULL;
 }
 
+/* Of a language that Debian does not have. */
+static int make_recipe_of_reference(const struct language_file *file, struct recipe *ret_recipe)
+{
+    static const struct version_item none = {0};
+    char *summary = NULL;
+    if (asprintf(&summary, "%s: %s", file->title, file->reference) < 0)
+        return -ENOMEM;
+    *ret_recipe = (struct recipe){
+        .name = file->image, .summary = summary, .versions = &none, .reference = file->reference};
+    return 0;
+}
+
 static int make_recipe(const struct language_file *file, struct recipe *ret_recipe)
 {
+    if (file->packages[0] == NULL)
+        return make_recipe_of_reference(file, ret_recipe);
     static const char *const base[] = {BASE};
     static const char *const left_out[] = {INSTALLERS, NULL};
     size_t count = 0;
@@ -242,9 +256,10 @@ static int add_recipe(const struct language_file *file, struct recipe *list, siz
 {
     if (find_among(list, *count, file->image) != NULL)
         return fault_set(fault, EEXIST,
-                         "%s: \"packages\": the image %s is made of others: choose another "
-                         "\"image\", or leave \"packages\" out",
-                         file->origin != NULL ? file->origin : file->name, file->image);
+                         "%s: \"%s\": the image %s is made of others: choose another \"image\", "
+                         "or leave it out",
+                         file->origin != NULL ? file->origin : file->name,
+                         file->packages[0] != NULL ? "packages" : "reference", file->image);
     if (make_recipe(file, &list[*count]) < 0)
         return fault_set(fault, ENOMEM, "reading languages: %m");
     (*count)++;
@@ -263,7 +278,7 @@ int catalog_load(struct fault *fault)
     size_t count = ARRAY_LENGTH(recipes);
     for (const struct language_file *const *file = language_files(); r == 0 && *file != NULL;
          file++)
-        if ((*file)->packages[0] != NULL)
+        if ((*file)->packages[0] != NULL || (*file)->reference != NULL)
             r = add_recipe(*file, list, &count, fault);
     if (r < 0) {
         free(list);

@@ -30,7 +30,8 @@ struct version_item {
 struct recipe {
     const char *name; /* of the image */
     const char *summary; /* one line for people */
-    const char *const *packages; /* from Debian */
+    const char *const
+        *packages; /* from Debian; NULL: it comes from a registry, and has a reference */
     const char *const *left_out; /* dependencies that are useless in a sandbox */
     const char *const *pip; /* from pip's index, if it can be reached; or NULL */
     const char *const *pruned; /* with `pip`: what nobody needs, as glob(7); or NULL */

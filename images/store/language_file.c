@@ -85,8 +85,10 @@ static const char *check_name(const char *text)
 static const char *check_alias(const char *text)
 {
     bool is_right = strchr(LETTERS, text[0]) != NULL &&
-                    strspn(text, NAME_LETTERS "#") == strlen(text) && strlen(text) <= NAME_MAX_LENGTH;
-    return is_right ? NULL : "must be a lower-case letter, then up to 19 of those, digits, +, - and #";
+                    strspn(text, NAME_LETTERS "#") == strlen(text) &&
+                    strlen(text) <= NAME_MAX_LENGTH;
+    return is_right ? NULL
+                    : "must be a lower-case letter, then up to 19 of those, digits, +, - and #";
 }
 
 /* Models and terminals get it as it is. */

@@ -29,12 +29,14 @@ struct language_file {
     const char *const *aliases; /* further names; may be empty */
     const char *const *http_names; /* in /run_code, may be empty */
     const char *const *extensions; /* {".rb", NULL}; may be empty */
-    const char *const *compile; /* {"gcc", "main.c", "-o", "main", NULL}; empty: it is not compiled */
+    const char *const
+        *compile; /* {"gcc", "main.c", "-o", "main", NULL}; empty: it is not compiled */
     int64_t compile_seconds; /* how long that may take */
     const char *const *run; /* {"ruby", "main.rb", NULL} */
     const char *const *environment; /* {"GOPROXY=off", NULL}; may be empty */
     const char *const *packages; /* of Debian; empty: the image comes from elsewhere */
-    const char *const *prepare; /* a command that finishes the image, run in it when it is made; may be empty */
+    const char *const
+        *prepare; /* a command that finishes the image, run in it when it is made; may be empty */
     const char *reference; /* an image of a registry; or NULL */
     const char *hello, *prints; /* a program, and its output */
 };

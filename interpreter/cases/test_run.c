@@ -194,8 +194,8 @@ int test_run_start(struct test_run *run, struct launcher *launcher, const struct
 bool test_run_is_waiting(const struct test_run *run)
 {
     for (size_t i = 0; i < run->next; i++)
-        if (run->list[i].has_run || (launched_goes_on(&run->list[i].run) &&
-                                     !launched_is_queued(&run->list[i].run)))
+        if (run->list[i].has_run ||
+            (launched_goes_on(&run->list[i].run) && !launched_is_queued(&run->list[i].run)))
             return false;
     return true;
 }
@@ -231,8 +231,7 @@ static void write_ran(struct json_writer *writer, const struct tested *tested)
         json_number(writer, tested->exit_code);
     else
         json_null(writer);
-    json_text_member(writer, "signal",
-                     tested->signal != 0 ? signal_name(tested->signal) : NULL);
+    json_text_member(writer, "signal", tested->signal != 0 ? signal_name(tested->signal) : NULL);
     write_text(writer, "stdout", &tested->out);
     write_text(writer, "stderr", &tested->err);
     json_number_member(writer, "stdout_cut", (int64_t)(tested->out_bytes - tested->out.length));

@@ -31,7 +31,8 @@ struct test_run {
     /* Set by the owner. Neither is called any more after test_run_drop(). */
     void (*ran)(struct test_run *run, const struct run_result *result); /* each; may be NULL */
     void (*done)(struct test_run *run, int status,
-                 const struct fault *fault); /* once, from the loop; a negative errno: one could not be run */
+                 const struct fault
+                     *fault); /* once, from the loop; a negative errno: one could not be run */
     /* The rest is test_run.c's. */
     struct launcher *launcher; /* borrowed */
     struct kept_snippet kept;

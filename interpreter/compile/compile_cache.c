@@ -1,6 +1,6 @@
 #include "interpreter/compile/compile_cache.h"
 
-#include "images/store/xdg.h"
+#include "interpreter/settings/settings.h"
 #include "sandbox/base/directory.h"
 #include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"
@@ -16,43 +16,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PARENT "/code-sandbox-mcp"
-#define PROGRAMS PARENT "/programs"
 #define NAME_SIZE 24
 #define ENTRIES_MAX 4096 /* of the directory: more are removed */
 #define TEMPORARY_AGE_S 600 /* of a file that nobody has finished */
 
-int compile_cache_directory(char **ret_path)
+/* Those that are missing, up to the last one. */
+static void make_directories(char *path)
 {
-    OWNED_MEMORY char *cache = NULL;
-    int r = xdg_directory("XDG_CACHE_HOME", ".cache", &cache);
-    if (r == 0 && asprintf(ret_path, "%s" PROGRAMS, cache) < 0)
-        r = -ENOMEM;
-    return r;
-}
-
-static int make_directory(const char *path)
-{
-    return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, 0700);
+        *slash = '/';
+    }
+    mkdir(path, 0700);
 }
 
 /* A descriptor, or a negative errno. */
 static int open_directory(bool makes_it)
 {
     OWNED_MEMORY char *path = NULL;
-    int r = compile_cache_directory(&path);
+    int r = settings_compile_cache(&path);
     if (r < 0)
         return r;
-    if (makes_it) {
-        char *end = strrchr(path, '/'), *begin = end - strlen(PARENT);
-        *begin = '\0';
-        make_directory(path);
-        *begin = '/';
-        *end = '\0';
-        make_directory(path);
-        *end = '/';
-        make_directory(path);
-    }
+    if (makes_it)
+        make_directories(path);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct stat about;
     if (fd < 0)
@@ -202,8 +189,8 @@ void compile_cache_add(const struct buffer *key, const struct compiled *compiled
     name_file(key, name);
     snprintf(unfinished, sizeof(unfinished), "%.16s.%06u", name, (unsigned)getpid() % 1000000);
     unlinkat(directory_fd, unfinished, 0);
-    OWNED_FD int fd =
-        openat(directory_fd, unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    OWNED_FD int fd = openat(directory_fd, unfinished,
+                             O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return;
     if (write_program(fd, key, compiled) < 0 ||

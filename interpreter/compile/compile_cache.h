@@ -1,5 +1,5 @@
 /*
- * Compiled programs that are kept: a file each, in $XDG_CACHE_HOME/code-sandbox-mcp/programs.
+ * Compiled programs that are kept: a file each, in settings_compile_cache().
  *
  * A file has the whole key of its program (compile_key.h) and is compared with it, so that no program can be made that is
  * taken for another one. Those used least recently go first. Servers may share the directory. What does not work is done
@@ -13,9 +13,6 @@
 #include "interpreter/compile/compiled.h"
 
 #include <stdint.h>
-
-/* The directory, which may not be there. The caller owns the path. 0; -ENOENT: the user has no home; -ENOMEM. */
-int compile_cache_directory(char **ret_path);
 
 /* The program of the key, with one user; NULL: it is not kept. */
 struct compiled *compile_cache_find(const struct buffer *key);

@@ -96,8 +96,7 @@ int compiled_make(const struct run_result *result, struct compiled **ret_compile
     if (result->files_lost)
         return fault_set(fault, ENFILE, "the files of the compiler could not be collected");
     if (result->files.more > 0)
-        return fault_set(fault, E2BIG,
-                         "the compiler left more than %d files, which are too many",
+        return fault_set(fault, E2BIG, "the compiler left more than %d files, which are too many",
                          COMPILED_FILES_MAX);
     int r = append_all(result, &bytes);
     if (r == -ENOBUFS)
@@ -145,7 +144,8 @@ static int take_file(struct rest *rest, struct run_input *file)
         return -EBADMSG;
     memcpy(&record, at, sizeof(record));
     const char *name = take(rest, record.name_size);
-    if (name == NULL || record.name_size == 0 || strnlen(name, record.name_size) + 1 != record.name_size)
+    if (name == NULL || record.name_size == 0 ||
+        strnlen(name, record.name_size) + 1 != record.name_size)
         return -EBADMSG;
     const char *bytes = take(rest, record.length);
     if (bytes == NULL)
@@ -179,8 +179,7 @@ static int read_all(struct compiled *compiled)
     if (r == 0 && rest.length > 0)
         r = -EBADMSG;
     struct fault fault;
-    return r < 0 ? r
-                 : run_inputs_check_names(compiled->files, compiled->file_count, NULL, &fault);
+    return r < 0 ? r : run_inputs_check_names(compiled->files, compiled->file_count, NULL, &fault);
 }
 
 int compiled_read(struct buffer *bytes, struct compiled **ret_compiled)

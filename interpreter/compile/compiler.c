@@ -289,8 +289,8 @@ static int start_compiler(struct compiled_run *run, struct preparation *preparat
     *key = BUFFER(0);
     LIST_PREPEND(run->launcher->compiler.first, compilation);
     const struct run_observer observer = {.done = compiler_done, .data = compilation};
-    int r = launcher_submit_prepared(run->launcher, preparation, spec, &observer,
-                                     &compilation->run, fault);
+    int r = launcher_submit_prepared(run->launcher, preparation, spec, &observer, &compilation->run,
+                                     fault);
     if (r < 0)
         compilation_free(compilation);
     else
@@ -344,10 +344,11 @@ int compiled_run_start(struct launcher *launcher, const struct snippet *snippet,
                        struct fault *fault)
 {
     if (launcher->settings->engine.tier == TIER_L)
-        return fault_set(fault, ENOTSUP,
-                         "%s needs a compiler, which cannot run in tier L: compiled languages need a "
-                         "host that allows namespaces (code-sandbox-mcp doctor)",
-                         snippet->language->title);
+        return fault_set(
+            fault, ENOTSUP,
+            "%s needs a compiler, which cannot run in tier L: compiled languages need a "
+            "host that allows namespaces (code-sandbox-mcp doctor)",
+            snippet->language->title);
     struct compiled_run *run = calloc(1, sizeof(*run));
     if (run == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");

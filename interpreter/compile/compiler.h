@@ -27,7 +27,8 @@ struct compiled_run;
 struct compiler {
     struct compilation *first; /* owned: those that go on */
     struct compiled_run *runs; /* owned: those that have not ended */
-    struct folders folders; /* those of the settings, to read alone; borrows everything but its list */
+    struct folders
+        folders; /* those of the settings, to read alone; borrows everything but its list */
 };
 
 /* Starts a run of a compiled language here. As launcher_start(). */

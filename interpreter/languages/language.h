@@ -83,7 +83,8 @@ struct language {
 
     const char *code_name; /* "main.py" */
     const char *const *argv; /* {"python3", "-u", "main.py", NULL} */
-    const char *const *compile; /* the command before it, {"gcc", "main.c", NULL}; NULL: it is not compiled */
+    const char *const
+        *compile; /* the command before it, {"gcc", "main.c", NULL}; NULL: it is not compiled */
     int64_t compile_ms; /* how long that may take */
     const char *const *environment; /* its own NAME=VALUE; or NULL */
     bool may_be_warm; /* reads its code once: run_spec.may_be_warm */

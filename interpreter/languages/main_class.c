@@ -175,7 +175,6 @@ struct main_class main_class_find(const char *code, size_t length)
                                                    : "Main";
     snprintf(found.file, sizeof(found.file), "%s", file);
     snprintf(found.main, sizeof(found.main), "%s%s%s", scan.package,
-             scan.package[0] != '\0' ? "." : "",
-             scan.with_main[0] != '\0' ? scan.with_main : file);
+             scan.package[0] != '\0' ? "." : "", scan.with_main[0] != '\0' ? scan.with_main : file);
     return found;
 }

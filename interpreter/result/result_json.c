@@ -252,8 +252,7 @@ static void write_phase(struct json_writer *writer, const struct record *record)
     if (record->result->compile == NULL)
         json_null(writer);
     else
-        json_text(writer,
-                  record->result->outcome == OUTCOME_COMPILE_FAILED ? "compile" : "run");
+        json_text(writer, record->result->outcome == OUTCOME_COMPILE_FAILED ? "compile" : "run");
 }
 
 /* The beginning of what a compiler printed. */

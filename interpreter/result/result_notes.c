@@ -245,8 +245,7 @@ static int note_compiler(const struct result_view *view, struct buffer *text)
     if (compile == NULL || view->result->outcome == OUTCOME_COMPILE_FAILED)
         return 0;
     const struct capture *said = compile->err.total > 0 ? &compile->err : &compile->out;
-    size_t length =
-        said->head.length < NOTES_COMPILER_MAX ? said->head.length : NOTES_COMPILER_MAX;
+    size_t length = said->head.length < NOTES_COMPILER_MAX ? said->head.length : NOTES_COMPILER_MAX;
     if (length == 0)
         return 0;
     int r = buffer_append_text(text, "The compiler says:\n");
@@ -311,9 +310,9 @@ typedef int note_writer(const struct result_view *view, struct buffer *text);
 static note_writer *const writers_of_end[] = {note_end, note_advice, note_hint};
 
 static note_writer *const writers[] = {
-    note_appeared, note_earlier,   note_policy,  note_compiler,  note_files,   note_left_out,
-    note_figures,  note_directory, note_images,  note_undrawn, note_loss,
-    note_changes,  note_drawn,     note_session,
+    note_appeared, note_earlier, note_policy,    note_compiler, note_files,
+    note_left_out, note_figures, note_directory, note_images,   note_undrawn,
+    note_loss,     note_changes, note_drawn,     note_session,
 };
 
 static int compose(note_writer *const list[], size_t count, const struct result_view *view,

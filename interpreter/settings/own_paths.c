@@ -232,6 +232,18 @@ static int check_configuration(struct settings *settings, struct fault *fault)
                             fault);
 }
 
+/* They run in the place of programs that somebody has looked at. */
+static int check_compiled(struct settings *settings, struct fault *fault)
+{
+    OWNED_MEMORY char *directory = NULL;
+    int r = settings->compile_cache > 0 ? settings_compile_cache(&directory) : -ENOENT;
+    if (r == -ENOENT)
+        return 0;
+    if (r < 0)
+        return fault_set(fault, -r, "out of memory for folders");
+    return check(settings, "the compiled programs of this server", directory, fault);
+}
+
 /* In each directory that is in STORE/`kind`, the name. */
 static int check_entries(struct settings *settings, const char *store, const char *kind,
                          const char *name, struct fault *fault)
@@ -377,7 +389,7 @@ int own_paths_check_opened(const struct settings *settings, const char *path, in
 int own_paths_check(struct settings *settings, struct fault *fault)
 {
     static int (*const checks[])(struct settings *settings, struct fault *fault) = {
-        check_settings, check_variables, check_presets,  check_configuration,
+        check_settings, check_variables, check_presets,  check_configuration, check_compiled,
         check_store,    check_copies,    check_programs, check_mounts};
     int r = 0;
     if (!folders_have(&settings->folders, FOLDER_WRITABLE))

@@ -86,6 +86,15 @@ int settings_name_configuration(void *data, const struct option *option, const c
     return home_path_expand(option->name, value, &settings->configuration, fault);
 }
 
+int settings_compile_cache(char **ret_path)
+{
+    OWNED_MEMORY char *cache = NULL;
+    int r = xdg_directory("XDG_CACHE_HOME", ".cache", &cache);
+    if (r == 0 && asprintf(ret_path, "%s/code-sandbox-mcp/programs", cache) < 0)
+        r = -ENOMEM;
+    return r;
+}
+
 /* One of those that are always there, whose image it shares: TypeScript runs where JavaScript does. NULL: it has its own. */
 static const struct language *of_same_image(const struct language *language)
 {

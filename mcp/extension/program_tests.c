@@ -138,8 +138,8 @@ static int start_check(struct tests_call *call, struct fault *fault)
 /* Keeps all that the request has. */
 static int read_call(struct tests_call *call, const struct json_value *params, struct fault *fault)
 {
-    static const char *const others[] = {
-        "language", "tests", "compare", "stop_at_first_failure", "parallel", "_meta", NULL};
+    static const char *const others[] = {"language", "tests", "compare", "stop_at_first_failure",
+                                         "parallel", "_meta", NULL};
     OWNED(code_arguments_release) struct code_arguments arguments = {0};
     call->language = session_request_language(params, fault);
     if (call->language == NULL)
@@ -170,7 +170,7 @@ static int begin(struct tests_call *call, const struct json_value *params, struc
         return r;
     }
     return checker_is_for(&call->context->checker, call->language) ? start_check(call, fault)
-                                                                    : start_tests(call, fault);
+                                                                   : start_tests(call, fault);
 }
 
 void program_tests_answer(struct context *context, const struct rpc_message *message,

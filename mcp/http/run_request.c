@@ -126,10 +126,9 @@ static int read_limits(struct run_request *request, const struct settings *setti
     if (!isnan(compile_seconds) && !(compile_seconds > 0))
         return fault_set(fault, EINVAL, "\"compile_timeout\" must be more than 0 seconds");
     if (!isnan(compile_seconds))
-        request->snippet.compile_ms =
-            compile_seconds < LANGUAGE_COMPILE_SECONDS_MAX
-                ? (int64_t)ceil(compile_seconds * 1000)
-                : LANGUAGE_COMPILE_SECONDS_MAX * INT64_C(1000);
+        request->snippet.compile_ms = compile_seconds < LANGUAGE_COMPILE_SECONDS_MAX
+                                          ? (int64_t)ceil(compile_seconds * 1000)
+                                          : LANGUAGE_COMPILE_SECONDS_MAX * INT64_C(1000);
     double bytes = megabytes * (double)MEBIBYTE;
     if (bytes > 0 && bytes < (double)settings->limits.memory_bytes)
         request->snippet.memory_bytes =
@@ -232,10 +231,18 @@ int run_request_read(struct run_request *request, const struct settings *setting
 
 int run_request_write(const struct run_request *request, struct buffer *body)
 {
-    static const char *const members[] = {
-        "language", "code",  "stdin",           "run_timeout", "compile_timeout",
-        "files",    "memory_limit_MB", "fetch_files",     "tests",       "compare",
-        "stop_at_first_failure", "parallel"};
+    static const char *const members[] = {"language",
+                                          "code",
+                                          "stdin",
+                                          "run_timeout",
+                                          "compile_timeout",
+                                          "files",
+                                          "memory_limit_MB",
+                                          "fetch_files",
+                                          "tests",
+                                          "compare",
+                                          "stop_at_first_failure",
+                                          "parallel"};
     struct json_writer *writer = NULL;
     int r = json_writer_open(body, &writer);
     if (r < 0)

@@ -41,7 +41,8 @@ struct preparation {
     size_t filled_count;
     const char *variables[ARGV_MAX]; /* those of its language */
     char *code_name; /* owned; or NULL: as its language says */
-    const struct run_input *inputs; /* owned; those that are not part of the compiled program; or NULL */
+    const struct run_input
+        *inputs; /* owned; those that are not part of the compiled program; or NULL */
 };
 
 /* Opens an image of that name for use. As image_use(). */

@@ -33,7 +33,8 @@ struct snippet {
     int64_t compile_ms; /* how long its compiler may take; 0: as its language says */
     /* For the launcher itself: */
     bool is_for_compiler; /* to be compiled, not run */
-    const struct compiled *compiled; /* what is run; NULL: its language is not compiled, or it is not yet */
+    const struct compiled
+        *compiled; /* what is run; NULL: its language is not compiled, or it is not yet */
     const char *directory; /* in the jail: where it starts; NULL: beside its code */
     const char
         *program; /* with a directory: the file in the jail that has the code; NULL: none has */

@@ -308,7 +308,8 @@ static bool is_same_source(const struct build *build, const struct image *presen
     if (build->from != NULL)
         return wanted != NULL && strcmp(source, wanted) == 0 && is_as_it_was(build->from, present);
     const struct recipe *recipe = recipe_find(build->name);
-    return build->source == SOURCE_ANY || (recipe != NULL && recipe->packages == NULL) || is_of_packages == (build->source == SOURCE_DEBIAN);
+    return build->source == SOURCE_ANY || (recipe != NULL && recipe->packages == NULL) ||
+           is_of_packages == (build->source == SOURCE_DEBIAN);
 }
 
 static int keep_present(const struct build *build, const struct image *present,

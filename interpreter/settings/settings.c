@@ -1,6 +1,7 @@
 #include "interpreter/settings/settings.h"
 #include "images/store/catalog.h"
 #include "images/store/store.h"
+#include "images/store/xdg.h"
 #include "interpreter/base/bounds.h"
 #include "interpreter/settings/home_path.h"
 #include "interpreter/settings/network_settings.h"

@@ -310,9 +310,9 @@ static const char *why_waiting(const void *data)
         return "checking the program";
     bool is_queued =
         call->cell != NULL ? cell_is_queued(call->cell) : launched_is_queued(&call->run);
-    return is_queued                            ? "waiting for other calls to end"
+    return is_queued                           ? "waiting for other calls to end"
            : launched_is_compiling(&call->run) ? "compiling the program"
-                                                : NULL;
+                                               : NULL;
 }
 
 static int start_run(struct code_call *call, const struct snippet *snippet, struct fault *fault)

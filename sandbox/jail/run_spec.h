@@ -80,7 +80,8 @@ struct run_spec {
      */
     const char *const *layers;
     struct run_hold hold; /* taken over if engine_submit() succeeds */
-    const char *const *argv; /* NULL-terminated; argv[0] is looked up in the image's PATH, or is a file of `program` by its path */
+    const char *const *
+        argv; /* NULL-terminated; argv[0] is looked up in the image's PATH, or is a file of `program` by its path */
     const char *const *arguments; /* NULL-terminated, behind those of argv; or NULL */
     /* NULL-terminated NAME=VALUE added to the jail's own, or NULL; the last of a name counts. */
     const char *const *environment;
@@ -99,7 +100,8 @@ struct run_spec {
     /* A compiled program: further files like those, each with a name of its own; their names are right. */
     const struct run_input *program;
     size_t program_count;
-    size_t files_max; /* how many files of those that it leaves are kept, <= RUN_FILES_LOOKED_MAX; 0: RUN_FILES_MAX */
+    size_t
+        files_max; /* how many files of those that it leaves are kept, <= RUN_FILES_LOOKED_MAX; 0: RUN_FILES_MAX */
     bool has_no_network; /* though the engine has one */
     struct run_stdin stdin_source;
     /*

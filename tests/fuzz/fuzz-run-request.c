@@ -218,8 +218,8 @@ static void check_answer(const struct run_request *request, const uint8_t *data,
     FUZZ_CHECK(json_is(json_member(root, "message"), "") != is_told);
     bool has_run = result.outcome != OUTCOME_COMPILE_FAILED;
     FUZZ_CHECK((run->type != JSON_NULL) == has_run);
-    FUZZ_CHECK(!has_run || json_is(json_member(run, "status"),
-                                   timed_out ? "TimeLimitExceeded" : "Finished"));
+    FUZZ_CHECK(!has_run ||
+               json_is(json_member(run, "status"), timed_out ? "TimeLimitExceeded" : "Finished"));
     FUZZ_CHECK((given(run, "return_code") == NULL) == (timed_out || !has_run));
     check_answered_files(&result, request->wanted, json_member(root, "files"), &text);
     capture_release(&result.out);

@@ -21,6 +21,7 @@ import program_help
 
 COMMANDS = program_help.read_all(mcp_client.program_path())
 PROGRAM = pathlib.Path(mcp_client.program_path())
+IMAGES = [json.loads(path.read_text(encoding="utf-8"))["image"] for path in (mcp_client.ROOT / "images" / "languages").glob("*.json")]
 ZSH = r"""
 PROMPT='READY>'
 unsetopt zle_bracketed_paste 2>/dev/null
@@ -128,7 +129,7 @@ def test_first_word_is_a_command(complete):
     (["run", "--language", ""], {"python", "javascript", "bash"}),
     (["doctor", "--profile", ""], {"apparmor", "docker", "kubernetes"}),
     (["fetch", "--source", ""], {"debian", "registry"}),
-    (["fetch", ""], {"agent", "python", "python-slim", "node", "bash", "ruby", "php", "perl", "lua", "racket", "sql"}),
+    (["fetch", ""], {"agent", "python", "python-slim", "node", "bash", *IMAGES}),
     (["setup", "py"], {"python", "python-slim"}),
     (["images", ""], {"list", "add", "history", "du", "verify", "remove", "prune"}),
     (["network", ""], {"check"}),

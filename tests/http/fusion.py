@@ -24,7 +24,7 @@ assert (answer.status, answer.run_result.status) == (RunStatus.Failed, CommandRu
 answer = run("tr a-z A-Z <in >out", "bash", files={"in": base64.b64encode(b"abc").decode()}, fetch_files=["out"])
 assert base64.b64decode(answer.files["out"]) == b"ABC", answer
 try:
-    run("int main() {}", "cpp")
+    run("DISPLAY 1.", "cobol")
 except Exception as error:
     assert "Sandbox responded with error" in str(error) and "language" in str(error), error
 else:

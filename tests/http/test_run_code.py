@@ -81,7 +81,7 @@ def test_stdin_is_what_was_given(server):
 
 
 @pytest.mark.parametrize("fields, said", [
-    ({"language": "cpp"}, "not cpp"), ({"language": 3}, "language"), ({"language": None}, "language"),
+    ({"language": "cobol"}, "not cobol"), ({"language": 3}, "language"), ({"language": None}, "language"),
     ({"code": None}, "code"), ({"code": ["x"]}, "code"), ({"stdin": 3}, "stdin"),
     ({"run_timeout": "3"}, "run_timeout"), ({"run_timeout": 0}, "run_timeout"), ({"run_timeout": -1}, "run_timeout"),
     ({"memory_limit_MB": "3"}, "memory_limit_MB"), ({"files": ["a"]}, "files"), ({"files": {"a": "=="}}, "base64"),
@@ -136,8 +136,18 @@ def test_runs_are_counted(start, tmp_path):
     path = tmp_path / "metrics"
     server = start("--metrics-file", str(path))
     server.run("print(1)")
-    server.run("print(1)", "cpp")
+    server.run("print(1)", "cobol")
     assert server.end() == 0
     text = path.read_text()
     assert 'code_sandbox_runs_total{language="python",outcome="exited"} 1' in text
     assert 'reason="refused"} 1' in text
+
+
+def test_tests_of_a_program_are_judged(server):
+    answer = server.run("print(int(input()) + 1)", tests=[{"stdin": "1", "expect": "2"}, {"stdin": "1", "expect": "3"}, {"stdin": "x"}])
+    assert (answer["status"], answer["run_result"], answer["outcome"], answer["passed"]) == ("Failed", None, "failed", 1), answer
+    assert [test["passed"] for test in answer["tests"]] == [True, False, False]
+    answer = server.run("echo $1", "bash", tests=[{"args": ["a"], "expect": "a"}], compare="exact", stdin="x")
+    assert answer["tests"][0]["passed"] is False and answer["tests"][0]["stdout"] == "a\n"
+    assert server.run("print(1)", tests=[{}])["status"] == "Success"
+    assert "test 1" in server.run("print(1)", tests=[3])["message"]

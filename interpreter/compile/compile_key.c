@@ -16,12 +16,16 @@ static int append_text(struct buffer *key, const char *text)
     return append(key, text, strlen(text));
 }
 
+/* With their number before them, since a word may be empty. */
 static int append_words(struct buffer *key, const char *const *words)
 {
-    int r = 0;
-    for (; r == 0 && words != NULL && *words != NULL; words++)
-        r = append_text(key, *words);
-    return r < 0 ? r : append(key, "", 0); /* no word is empty */
+    uint64_t count = 0;
+    while (words != NULL && words[count] != NULL)
+        count++;
+    int r = append(key, &count, sizeof(count));
+    for (uint64_t i = 0; r == 0 && i < count; i++)
+        r = append_text(key, words[i]);
+    return r;
 }
 
 static int append_input(struct buffer *key, const struct run_input *input)

@@ -95,8 +95,9 @@ int compiled_make(const struct run_result *result, struct compiled **ret_compile
     OWNED(buffer_release) struct buffer bytes = BUFFER(COMPILED_BYTES_MAX);
     if (result->files_lost)
         return fault_set(fault, ENFILE, "the files of the compiler could not be collected");
-    if (result->files.more > 0)
-        return fault_set(fault, E2BIG, "the compiler left more than %d files, which are too many",
+    if (result->files.more > 0 || result->files.more_at_least)
+        return fault_set(fault, E2BIG,
+                         "the compiler left more than %d files or directories, which are too many",
                          COMPILED_FILES_MAX);
     int r = append_all(result, &bytes);
     if (r == -ENOBUFS)
@@ -178,8 +179,10 @@ static int read_all(struct compiled *compiled)
         r = take_file(&rest, &compiled->files[compiled->file_count]);
     if (r == 0 && rest.length > 0)
         r = -EBADMSG;
-    struct fault fault;
-    return r < 0 ? r : run_inputs_check_names(compiled->files, compiled->file_count, NULL, &fault);
+    struct fault fault = {0};
+    if (r == 0 && run_inputs_check_names(compiled->files, compiled->file_count, NULL, &fault) < 0)
+        r = -EBADMSG;
+    return r;
 }
 
 int compiled_read(struct buffer *bytes, struct compiled **ret_compiled)

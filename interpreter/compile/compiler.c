@@ -31,6 +31,8 @@ struct compilation {
     struct compilation *previous, *next;
     struct launcher *launcher;
     struct buffer key;
+    int64_t wall_ms; /* limits of the compiler */
+    uint64_t memory_bytes;
     struct run *run; /* of the compiler */
 };
 
@@ -269,11 +271,19 @@ static void compiler_done(void *data, int status, struct run_result *result,
     compilation_free(compilation);
 }
 
-static struct compilation *find_same(const struct launcher *launcher, const struct buffer *key)
+/*
+ * One with other limits is another one: it may fail where this would not, or take longer than this may. With folders each is,
+ * since their files may have changed.
+ */
+static struct compilation *find_same(const struct launcher *launcher, const struct run_spec *spec,
+                                     const struct buffer *key)
 {
-    struct compilation *it = launcher->compiler.first;
-    while (it != NULL && (it->run == NULL || it->key.length != key->length ||
-                          memcmp(it->key.data, key->data, key->length) != 0))
+    struct compilation *it =
+        launcher->settings->folders.count == 0 ? launcher->compiler.first : NULL;
+    while (it != NULL &&
+           (it->run == NULL || it->wall_ms != spec->limits.wall_ms ||
+            it->memory_bytes != spec->limits.memory_bytes || it->key.length != key->length ||
+            memcmp(it->key.data, key->data, key->length) != 0))
         it = it->next;
     return it;
 }
@@ -285,6 +295,8 @@ static int start_compiler(struct compiled_run *run, struct preparation *preparat
     if (compilation == NULL)
         return fault_set(fault, ENOMEM, "starting a compiler: %m");
     compilation->launcher = run->launcher;
+    compilation->wall_ms = spec->limits.wall_ms;
+    compilation->memory_bytes = spec->limits.memory_bytes;
     compilation->key = *key;
     *key = BUFFER(0);
     LIST_PREPEND(run->launcher->compiler.first, compilation);
@@ -314,7 +326,7 @@ static int start_phase(struct compiled_run *run, struct fault *fault)
     r = compile_key_write(&spec, &preparation.used->record, &key);
     if (r < 0)
         return fault_set(fault, -r, "starting a compiler: %m");
-    run->compilation = find_same(launcher, &key);
+    run->compilation = find_same(launcher, &spec, &key);
     if (run->compilation != NULL)
         return 0;
     if (keeps_programs(launcher))
@@ -339,6 +351,25 @@ static int make_folders(struct launcher *launcher)
     return 0;
 }
 
+/* Those that wait for one compiler are not in the queue of the engine, but have the same bounds. */
+static int check_room(const struct compiled_run *run, struct fault *fault)
+{
+    size_t count = 0;
+    uint64_t bytes = run->kept.size;
+    for (const struct compiled_run *it = run->launcher->compiler.runs; it != NULL; it = it->next) {
+        if (it->compilation == NULL)
+            continue;
+        count++;
+        bytes += it->kept.size;
+    }
+    if (count < RUNS_QUEUED_MAX && bytes <= RUNS_QUEUED_BYTES_MAX)
+        return 0;
+    fault_identify(fault, "queue_full");
+    return fault_set(fault, EAGAIN,
+                     "%zu runs wait for their compilers already; try again when some have ended",
+                     count);
+}
+
 int compiled_run_start(struct launcher *launcher, const struct snippet *snippet,
                        const struct run_observer *observer, struct compiled_run **ret_run,
                        struct fault *fault)
@@ -360,6 +391,8 @@ int compiled_run_start(struct launcher *launcher, const struct snippet *snippet,
     if (r < 0)
         fault_set(fault, -r, "starting a run: %m");
     else
+        r = check_room(run, fault);
+    if (r == 0)
         r = start_phase(run, fault);
     if (r < 0)
         compiled_run_free(run);

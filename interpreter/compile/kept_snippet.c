@@ -52,10 +52,11 @@ static const char *put_text(char **at, const char *text)
 
 int kept_snippet_make(const struct snippet *snippet, struct kept_snippet *ret_kept)
 {
-    size_t arguments = argument_count(snippet);
+    size_t arguments = argument_count(snippet), size = all_size(snippet);
     *ret_kept = (struct kept_snippet){
         .snippet = *snippet,
-        .texts = malloc(all_size(snippet)),
+        .texts = malloc(size),
+        .size = size,
         .inputs = calloc(snippet->input_count + 1, sizeof(*ret_kept->inputs)),
         .arguments = calloc(arguments + 1, sizeof(*ret_kept->arguments)),
     };

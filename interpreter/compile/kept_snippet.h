@@ -11,6 +11,7 @@
 struct kept_snippet {
     struct snippet snippet; /* a descriptor as its stdin is still the caller's */
     char *texts; /* owned: everything of the snippet points into it, or into the next two */
+    size_t size; /* of that */
     struct run_input *inputs; /* owned */
     const char **arguments; /* owned */
 };

@@ -1,6 +1,7 @@
 #include "interpreter/languages/main_class.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,11 +9,12 @@
 
 #define DIGITS "0123456789"
 #define WORD_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$" DIGITS
+#define SPACES " \t\r\n\f"
 
 /* What is read, and where in it. */
 struct scan {
-    const char *at, *end;
-    unsigned depth; /* of braces */
+    const char *begin, *at, *end;
+    unsigned depth, parentheses; /* that are open; of the latter, at the top */
     bool is_public; /* the declaration that is being read */
     bool names_package, names_class; /* the next word does */
     bool was_main; /* the word before */
@@ -20,6 +22,17 @@ struct scan {
     char current[CLASS_NAME_SIZE]; /* at the top, the last that was declared */
     char package[CLASS_NAME_SIZE];
 };
+
+static bool is_one_of_letters(char letter, const char *letters)
+{
+    return letter != '\0' && strchr(letters, letter) != NULL;
+}
+
+/* Every letter beyond ASCII is taken for one of a name. */
+static bool is_of_word(char letter)
+{
+    return (unsigned char)letter >= 0x80 || is_one_of_letters(letter, WORD_LETTERS);
+}
 
 static bool begins(const struct scan *scan, const char *text)
 {
@@ -48,13 +61,12 @@ static void skip_string(struct scan *scan, char quote)
 /* 'x' or '\n'; any other ' is one of Scala's symbols. */
 static void skip_character(struct scan *scan)
 {
-    size_t left = (size_t)(scan->end - scan->at);
-    if (left > 2 && (scan->at[1] == '\\' || scan->at[2] == '\'')) {
-        scan->at++;
+    bool is_valid = false;
+    const char *letter = ++scan->at;
+    size_t left = (size_t)(scan->end - letter);
+    size_t length = left > 0 ? utf8_step(letter, left, &is_valid) : 0;
+    if (left > length && (letter[0] == '\\' || letter[length] == '\''))
         skip_string(scan, '\'');
-    } else {
-        scan->at++;
-    }
 }
 
 static bool is_word(const char *word, size_t length, const char *known)
@@ -93,6 +105,12 @@ static void take_name(struct scan *scan, const char *word, size_t length)
     scan->is_public = false;
 }
 
+/* As in "A.class" or "import a.record.B". */
+static bool is_member(const struct scan *scan, const char *word)
+{
+    return word > scan->begin && word[-1] == '.';
+}
+
 /* A word at the top of the file. */
 static void take_top(struct scan *scan, const char *word, size_t length)
 {
@@ -103,7 +121,7 @@ static void take_top(struct scan *scan, const char *word, size_t length)
         scan->is_public = true;
     else if (is_word(word, length, "package"))
         scan->names_package = true;
-    else if (is_one_of(word, length, kinds))
+    else if (is_one_of(word, length, kinds) && !is_member(scan, word))
         scan->names_class = true;
     else if (is_word(word, length, "App")) /* "extends App", of Scala */
         set_once(scan->with_main, scan->current);
@@ -112,34 +130,53 @@ static void take_top(struct scan *scan, const char *word, size_t length)
 static void take_word(struct scan *scan)
 {
     const char *word = scan->at;
-    while (scan->at < scan->end && *scan->at != '\0' && strchr(WORD_LETTERS, *scan->at) != NULL)
+    while (scan->at < scan->end && is_of_word(*scan->at))
         scan->at++;
     size_t length = (size_t)(scan->at - word);
     scan->was_main = is_word(word, length, "main");
     if (scan->names_package) {
-        while (scan->at < scan->end && *scan->at != '\0' &&
-               strchr(WORD_LETTERS ".", *scan->at) != NULL)
+        while (scan->at < scan->end && (is_of_word(*scan->at) || *scan->at == '.'))
             scan->at++;
         copy_word(scan->package, word, (size_t)(scan->at - word));
         scan->names_package = false;
-    } else if (scan->depth == 0) {
+    } else if (scan->depth == 0 && scan->parentheses == 0) {
         take_top(scan, word, length);
     }
+}
+
+/* At the top, arguments of annotations and components of records. */
+static void take_parenthesis(struct scan *scan, char letter)
+{
+    if (letter == '(' && scan->was_main && scan->depth == 1)
+        set_once(scan->with_main, scan->current);
+    if (letter == '(' && scan->depth == 0)
+        scan->parentheses++;
+    if (letter == ')' && scan->depth == 0 && scan->parentheses > 0)
+        scan->parentheses--;
+}
+
+static void take_brace(struct scan *scan, char letter)
+{
+    if (letter == '{')
+        scan->depth++;
+    else if (scan->depth > 0)
+        scan->depth--;
+    if (letter == '}' && scan->parentheses == 0)
+        scan->is_public = false;
 }
 
 static void take_other(struct scan *scan)
 {
     char letter = *scan->at++;
-    if (letter == '{') {
-        scan->depth++;
-    } else if (letter == '}' || letter == ';') {
-        scan->depth -= letter == '}' && scan->depth > 0;
-        scan->is_public = scan->names_class = scan->names_package = false;
-    } else if (letter == '(' && scan->was_main && scan->depth == 1) {
-        set_once(scan->with_main, scan->current);
-    }
-    if (letter != ' ')
-        scan->was_main = false;
+    if (is_one_of_letters(letter, SPACES))
+        return;
+    if (letter == '{' || letter == '}')
+        take_brace(scan, letter);
+    else if (letter == '(' || letter == ')')
+        take_parenthesis(scan, letter);
+    else if (letter == ';')
+        scan->is_public = false;
+    scan->names_class = scan->names_package = scan->was_main = false;
 }
 
 static void read_on(struct scan *scan)
@@ -156,7 +193,7 @@ static void read_on(struct scan *scan)
         skip_string(scan, '"');
     } else if (*scan->at == '\'') {
         skip_character(scan);
-    } else if (*scan->at != '\0' && strchr(WORD_LETTERS, *scan->at) != NULL) {
+    } else if (is_of_word(*scan->at)) {
         take_word(scan);
     } else {
         take_other(scan);
@@ -165,7 +202,7 @@ static void read_on(struct scan *scan)
 
 struct main_class main_class_find(const char *code, size_t length)
 {
-    struct scan scan = {.at = code, .end = code + length};
+    struct scan scan = {.begin = code, .at = code, .end = code + length};
     struct main_class found;
     while (scan.at < scan.end)
         read_on(&scan);

@@ -15,6 +15,14 @@
 
 struct compiled;
 
+/* Of runs that are to share one compiled program. It outlives them all. */
+struct compile_share {
+    struct compiled
+        *compiled; /* owned, to be dropped; NULL: the first of them is still waiting for it */
+    void (*ready)(
+        struct compile_share *share); /* called once it is there; it may start further runs */
+};
+
 /* Borrowed for a call. */
 struct snippet {
     const struct language *language;
@@ -31,6 +39,7 @@ struct snippet {
     uint32_t back_to; /* of a session: cell_spec.back_to */
     const struct call_functions *functions; /* of a session that has some: cell_spec.functions */
     int64_t compile_ms; /* how long its compiler may take; 0: as its language says */
+    struct compile_share *share; /* or NULL */
     /* For the launcher itself: */
     bool is_for_compiler; /* to be compiled, not run */
     const struct compiled

@@ -1,5 +1,6 @@
 #include "interpreter/cases/test_run.h"
 
+#include "interpreter/compile/compiled.h"
 #include "interpreter/result/result_json.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
@@ -9,6 +10,7 @@
 #include "sandbox/run_inputs.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,8 +57,17 @@ static int check_inputs(const struct test_run *run, struct fault *fault)
     return 0;
 }
 
+/* The first has the program compiled, here. */
+static bool waits_for_program(const struct test_run *run)
+{
+    return run->kept.snippet.language->compile != NULL &&
+           run->launcher->settings->fleet.url == NULL && run->share.compiled == NULL;
+}
+
 static size_t most_at_once(const struct test_run *run)
 {
+    if (waits_for_program(run))
+        return 1;
     uint64_t places = run->launcher->settings->engine.parallel;
     if (run->set.parallel > 0)
         return run->set.parallel;
@@ -146,26 +157,43 @@ static int start_one(struct test_run *run, size_t number, struct fault *fault)
         snippet.stdin_source = test->stdin_source;
     if (test->arguments != NULL)
         snippet.arguments = test->arguments;
+    snippet.share = &run->share;
     tested->owner = run;
     return launcher_start(run->launcher, &snippet, &observer, &tested->run, fault);
 }
 
 /* A full queue is no end of the tests: one that ends makes room. */
-static void start_more(struct test_run *run)
+static void start_as_many(struct test_run *run)
 {
     while (begins_more(run)) {
-        int r = start_one(run, run->next, &run->fault);
+        size_t number = run->next++;
+        run->running++;
+        int r = start_one(run, number, &run->fault);
+        if (r == 0)
+            continue;
+        run->next = number;
+        run->running--;
         if (r == -EAGAIN && run->running > 0)
             return;
-        if (r < 0) {
-            fault_prefix(&run->fault, "test %zu", run->next + 1);
-            run->status = r;
-            break;
-        }
-        run->next++;
-        run->running++;
+        fault_prefix(&run->fault, "test %zu", number + 1);
+        run->status = r;
     }
-    if (run->running == 0 && !run->is_starting)
+}
+
+/* A program may be there from the start: the first test then begins the others. */
+static void program_ready(struct compile_share *share)
+{
+    struct test_run *run = container_of(share, struct test_run, share);
+    if (!run->is_starting)
+        start_as_many(run);
+}
+
+static void start_more(struct test_run *run)
+{
+    run->is_starting = true;
+    start_as_many(run);
+    run->is_starting = false;
+    if (run->running == 0)
         run->done(run, run->status, run->status < 0 ? &run->fault : NULL);
 }
 
@@ -182,8 +210,9 @@ int test_run_start(struct test_run *run, struct launcher *launcher, const struct
     r = check_inputs(run, fault);
     if (r < 0)
         return r;
+    run->share.ready = program_ready;
     run->is_starting = true;
-    start_more(run);
+    start_as_many(run);
     run->is_starting = false;
     if (run->running > 0)
         return 0;
@@ -214,6 +243,8 @@ void test_run_drop(struct test_run *run)
     run->first = (struct run_result){0};
     kept_snippet_release(&run->kept);
     test_set_release(&run->set);
+    compiled_drop(run->share.compiled);
+    run->share.compiled = NULL;
 }
 
 static void write_text(struct json_writer *writer, const char *key, const struct buffer *text)

@@ -37,10 +37,11 @@ struct test_run {
     struct launcher *launcher; /* borrowed */
     struct kept_snippet kept;
     struct test_set set; /* owned */
+    struct compile_share share; /* of its tests here */
     struct tested *list; /* owned; one for each test */
     size_t next, running; /* tests */
     size_t passed;
-    bool has_failed, is_starting;
+    bool has_failed, is_starting; /* the second: no further one is to be begun from within */
     int status; /* of what could not be run */
     struct fault fault;
     struct run_result first; /* of those that have ended: limits, compiler */

@@ -141,11 +141,17 @@ static int start_program(struct compiled_run *run, struct fault *fault)
         .data = run,
     };
     struct snippet *snippet = &run->kept.snippet;
+    struct compile_share *share = snippet->share;
     snippet->compiled = run->compiled;
     int r = launcher_submit(run->launcher, snippet, &observer, &run->run, fault);
-    if (r == 0)
-        kept_snippet_release(&run->kept);
-    return r;
+    if (r < 0)
+        return r;
+    kept_snippet_release(&run->kept);
+    if (share != NULL && share->compiled == NULL) {
+        share->compiled = compiled_use(run->compiled);
+        share->ready(share);
+    }
+    return 0;
 }
 
 static void start_or_fail(struct compiled_run *run)
@@ -318,6 +324,10 @@ static int start_phase(struct compiled_run *run, struct fault *fault)
     struct launcher *launcher = run->launcher;
     struct snippet snippet = run->kept.snippet;
     struct run_spec spec;
+    if (snippet.share != NULL && snippet.share->compiled != NULL) {
+        run->compiled = compiled_use(snippet.share->compiled);
+        return start_program(run, fault);
+    }
     snippet.is_for_compiler = true;
     int r = preparation_make(&launcher->preparer, &snippet, &preparation, &spec, fault);
     if (r < 0)

@@ -85,6 +85,12 @@ def test_a_program_is_compiled_once_for_all_its_tests():
     assert (result["phase"], result["compile"]["stderr"], result["compile"]["kept"]) == ("run", "careful\n", False)
 
 
+def test_with_folders_it_is_compiled_once_too(tmp_path):
+    (tmp_path / "shown").mkdir()
+    result = outcome_of(DRAW, [{}] * 6, "drawn", ("--mount", f"{tmp_path}/shown:ro"))
+    assert (result["passed"], len({test["stdout"] for test in result["tests"]})) == (6, 1), result
+
+
 def test_what_does_not_compile_is_not_tested():
     result = outcome_of("echo wrong >&2; exit 2", [{}, {}, {}], "drawn")
     assert (result["outcome"], result["passed"], result["phase"]) == ("compile_failed", 0, "compile")
@@ -149,7 +155,7 @@ def test_wrong_requests_are_told(program, params, words):
 
 def test_cancelled_tests_end(program):
     pending = program.start("test", language="python", code="import time; time.sleep(600)", tests=[{}] * 20, parallel=2, timeout_seconds=30)
-    assert program.call("run", language="python", code="print(1)")["structuredContent"]["stdout"] == "1\n"
+    assert program.call("run", language="python", code="print(1)")["structuredContent"]["stdout"] == "1"
     program.cancel(pending)
     begun = time.monotonic()
     assert program.call("test", language="python", code="print(1)", tests=[{}] * 4)["passed"] == 4

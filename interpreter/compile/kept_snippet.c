@@ -55,6 +55,7 @@ int kept_snippet_make(const struct snippet *snippet, struct kept_snippet *ret_ke
     size_t arguments = argument_count(snippet);
     *ret_kept = (struct kept_snippet){
         .snippet = *snippet,
+        .size = all_size(snippet),
         .texts = malloc(all_size(snippet)),
         .inputs = calloc(snippet->input_count + 1, sizeof(*ret_kept->inputs)),
         .arguments = calloc(arguments + 1, sizeof(*ret_kept->arguments)),

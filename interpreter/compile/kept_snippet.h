@@ -13,6 +13,7 @@ struct kept_snippet {
     char *texts; /* owned: everything of the snippet points into it, or into the next two */
     struct run_input *inputs; /* owned */
     const char **arguments; /* owned */
+    size_t size; /* of all that it has copied */
 };
 
 /* To be released in either case. 0 or -ENOMEM. */

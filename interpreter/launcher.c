@@ -46,6 +46,11 @@ static void on_appeared(void *data, const struct folder_changes *changes)
         launcher->unheard.length = before;
 }
 
+static void on_has_room(void *data)
+{
+    compiler_go_on(data);
+}
+
 void launcher_prewarm(struct launcher *launcher)
 {
     launcher->warm = launcher->settings->engine.warm;
@@ -116,6 +121,8 @@ int launcher_ensure_engine(struct launcher *launcher, struct fault *fault)
     options.network_program = launcher->network_program;
     options.appeared = on_appeared;
     options.appeared_data = launcher;
+    options.has_room = on_has_room;
+    options.has_room_data = &launcher->compiler;
     options.prewarm_failed = launcher->logs_prewarming ? on_prewarm_failed : NULL;
     return engine_new(launcher->loop, &options, &launcher->engine, fault);
 }

@@ -35,6 +35,8 @@ struct engine {
     int64_t probed_at;          /* clock_now() */
     void (*probed)(void *data); /* observer of the probe, or NULL */
     void *probed_data;
+    void (*has_room)(void *data); /* engine_options.has_room */
+    void *has_room_data;
     int status; /* of the probe; if negative, `fault` says why no run can start */
     struct fault fault;
     struct warm_pool pool;
@@ -224,6 +226,8 @@ static void engine_pump(struct loop_timer *timer)
     engine->probed = NULL;
     while (may_start(engine))
         start_next(engine);
+    if (engine->has_room != NULL)
+        engine->has_room(engine->has_room_data);
 }
 
 /* Runs have priority: nothing is prewarmed while they keep all processors busy. */
@@ -253,6 +257,8 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     engine->cgroup_use = options->cgroup;
     engine->scope_program = options->scope_program;
     engine->profile = options->profile;
+    engine->has_room = options->has_room;
+    engine->has_room_data = options->has_room_data;
     engine->host.appeared = options->appeared;
     engine->host.appeared_data = options->appeared_data;
     engine->host.prewarm_failed = options->prewarm_failed;
@@ -401,15 +407,20 @@ static struct run *run_new(struct engine *engine, const struct run_spec *spec, s
     return run;
 }
 
+/* Whether a run of so many bytes has to come back later. One that is alone may have any number. */
+static bool is_full(const struct engine *engine, size_t bytes)
+{
+    return engine->queued.count >= RUNS_QUEUED_MAX ||
+           (engine->queued.count > 0 && bytes + engine->queued_bytes > RUNS_QUEUED_BYTES_MAX);
+}
+
 int engine_submit(struct engine *engine, const struct run_spec *spec,
                   const struct run_observer *observer, struct run **ret_run, struct fault *fault)
 {
     int r = run_inputs_check_sizes(spec, fault);
     if (r < 0)
         return r;
-    if (engine->queued.count >= RUNS_QUEUED_MAX ||
-        parcel_size(spec) + spec->stdin_source.length >
-            RUNS_QUEUED_BYTES_MAX - engine->queued_bytes) {
+    if (is_full(engine, parcel_size(spec) + spec->stdin_source.length)) {
         fault_identify(fault, "queue_full");
         return fault_set(fault, EAGAIN,
                          "%zu runs are waiting already; try again when some have ended",
@@ -456,9 +467,11 @@ void engine_check_limits(struct run *run)
 
 void engine_cancel(struct run *run)
 {
+    struct engine *engine = engine_of(run);
     if (engine_is_queued(run)) {
-        engine_of(run)->queued_bytes -= run_held_bytes(run);
+        engine->queued_bytes -= run_held_bytes(run);
         drop(run);
+        loop_arm(engine->host.loop, &engine->pump, clock_now());
         return;
     }
     /*

@@ -75,6 +75,9 @@ struct engine_options {
      * prewarmed since gets a run. May be NULL. `fault` is borrowed for the call.
      */
     void (*prewarm_failed)(const struct fault *fault);
+    /* Called from the loop when the queue, which may have been full, has become shorter. May be NULL. */
+    void (*has_room)(void *data);
+    void *has_room_data;
 };
 
 /* The engine keeps `loop`. 0, or a negative errno with its fault. */

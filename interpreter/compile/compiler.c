@@ -43,10 +43,37 @@ static void compilation_free(struct compilation *compilation)
     free(compilation);
 }
 
+/* Copies the snippet, if not too much is kept already. 0 or a negative errno with its fault. */
+static int keep(struct compiled_run *run, const struct snippet *snippet, struct fault *fault)
+{
+    struct compiler *compiler = &run->launcher->compiler;
+    int r = kept_snippet_make(snippet, &run->kept);
+    compiler->kept_count++;
+    compiler->kept_bytes += run->kept.size;
+    if (r < 0)
+        return fault_set(fault, -r, "starting a run: %m");
+    if (compiler->kept_count == 1 ||
+        (compiler->kept_count <= RUNS_QUEUED_MAX && compiler->kept_bytes <= RUNS_QUEUED_BYTES_MAX))
+        return 0;
+    fault_identify(fault, "queue_full");
+    return fault_set(fault, EAGAIN, "%zu runs are waiting already; try again when some have ended",
+                     compiler->kept_count - 1);
+}
+
+static void forget_kept(struct compiled_run *run)
+{
+    struct compiler *compiler = &run->launcher->compiler;
+    if (run->kept.size == 0)
+        return;
+    compiler->kept_count--;
+    compiler->kept_bytes -= run->kept.size;
+    kept_snippet_release(&run->kept);
+}
+
 static void compiled_run_free(struct compiled_run *run)
 {
     LIST_REMOVE(run->launcher->compiler.runs, run);
-    kept_snippet_release(&run->kept);
+    forget_kept(run);
     compiled_drop(run->compiled);
     free(run);
 }
@@ -132,7 +159,7 @@ static void program_printed(void *data, enum output_stream stream, const char *b
     run->observer.output(run->observer.data, stream, bytes, length);
 }
 
-/* Starts the program of the run, which is known. */
+/* Starts the program of the run, which is known. 1: the queue is full, so that it waits. */
 static int start_program(struct compiled_run *run, struct fault *fault)
 {
     const struct run_observer observer = {
@@ -145,8 +172,8 @@ static int start_program(struct compiled_run *run, struct fault *fault)
     snippet->compiled = run->compiled;
     int r = launcher_submit(run->launcher, snippet, &observer, &run->run, fault);
     if (r < 0)
-        return r;
-    kept_snippet_release(&run->kept);
+        return r == -EAGAIN ? 1 : r;
+    forget_kept(run);
     if (share != NULL && share->compiled == NULL) {
         share->compiled = compiled_use(run->compiled);
         share->ready(share);
@@ -154,12 +181,36 @@ static int start_program(struct compiled_run *run, struct fault *fault)
     return 0;
 }
 
-static void start_or_fail(struct compiled_run *run)
+/* Whether the queue had room. */
+static bool start_or_fail(struct compiled_run *run)
 {
     struct fault fault = {0};
     int r = start_program(run, &fault);
     if (r < 0)
         tell(run, r, NULL, &fault);
+    return r <= 0;
+}
+
+/* It has a program, which the queue had no room for. */
+static bool waits_for_room(const struct compiled_run *run)
+{
+    return run->compiled != NULL && run->run == NULL;
+}
+
+static struct compiled_run *find_oldest_for_room(const struct compiler *compiler)
+{
+    struct compiled_run *oldest = NULL;
+    LIST_EACH (struct compiled_run, run, compiler->runs)
+        if (waits_for_room(run))
+            oldest = run;
+    return oldest;
+}
+
+void compiler_go_on(struct compiler *compiler)
+{
+    struct compiled_run *run = find_oldest_for_room(compiler);
+    while (run != NULL && start_or_fail(run))
+        run = find_oldest_for_room(compiler);
 }
 
 /* To all that wait, and those that begin to wait meanwhile. */
@@ -316,7 +367,7 @@ static int start_compiler(struct compiled_run *run, struct preparation *preparat
     return r;
 }
 
-/* Takes the program if it is there, waits for it if it is being compiled, or has it compiled. */
+/* Takes the program if it is there, waits for it if it is being compiled, or has it compiled. 1 as start_program(). */
 static int start_phase(struct compiled_run *run, struct fault *fault)
 {
     OWNED(preparation_release) struct preparation preparation = {0};
@@ -345,7 +396,7 @@ static int start_phase(struct compiled_run *run, struct fault *fault)
                                  : start_compiler(run, &preparation, &spec, &key, fault);
 }
 
-static int make_folders(struct launcher *launcher)
+static int make_folders(struct launcher *launcher, struct fault *fault)
 {
     const struct folders *given = &launcher->settings->folders;
     struct folders *folders = &launcher->compiler.folders;
@@ -353,31 +404,12 @@ static int make_folders(struct launcher *launcher)
         return 0;
     folders->list = calloc(given->count, sizeof(*folders->list));
     if (folders->list == NULL)
-        return -ENOMEM;
+        return fault_set(fault, ENOMEM, "starting a run: %m");
     for (; folders->count < given->count; folders->count++) {
         folders->list[folders->count] = given->list[folders->count];
         folders->list[folders->count].mode = FOLDER_READ_ONLY;
     }
     return 0;
-}
-
-/* Those that wait for one compiler are not in the queue of the engine, but have the same bounds. */
-static int check_room(const struct compiled_run *run, struct fault *fault)
-{
-    size_t count = 0;
-    uint64_t bytes = run->kept.size;
-    for (const struct compiled_run *it = run->launcher->compiler.runs; it != NULL; it = it->next) {
-        if (it->compilation == NULL)
-            continue;
-        count++;
-        bytes += it->kept.size;
-    }
-    if (count < RUNS_QUEUED_MAX && bytes <= RUNS_QUEUED_BYTES_MAX)
-        return 0;
-    fault_identify(fault, "queue_full");
-    return fault_set(fault, EAGAIN,
-                     "%zu runs wait for their compilers already; try again when some have ended",
-                     count);
 }
 
 int compiled_run_start(struct launcher *launcher, const struct snippet *snippet,
@@ -395,20 +427,17 @@ int compiled_run_start(struct launcher *launcher, const struct snippet *snippet,
         return fault_set(fault, ENOMEM, "starting a run: %m");
     *run = (struct compiled_run){.launcher = launcher, .observer = *observer};
     LIST_PREPEND(launcher->compiler.runs, run);
-    int r = kept_snippet_make(snippet, &run->kept);
+    int r = keep(run, snippet, fault);
     if (r == 0)
-        r = make_folders(launcher);
-    if (r < 0)
-        fault_set(fault, -r, "starting a run: %m");
-    else
-        r = check_room(run, fault);
+        r = make_folders(launcher, fault);
     if (r == 0)
         r = start_phase(run, fault);
-    if (r < 0)
+    if (r < 0) {
         compiled_run_free(run);
-    else
-        *ret_run = run;
-    return r;
+        return r;
+    }
+    *ret_run = run;
+    return 0;
 }
 
 /* The run of the engine that it is in now; NULL: between the two. */
@@ -445,7 +474,7 @@ void compiled_run_cancel(struct compiled_run *run)
 bool compiled_run_is_queued(const struct compiled_run *run)
 {
     const struct run *phase = phase_of(run);
-    return phase != NULL && engine_is_queued(phase);
+    return phase != NULL ? engine_is_queued(phase) : waits_for_room(run);
 }
 
 bool compiled_run_is_compiling(const struct compiled_run *run)

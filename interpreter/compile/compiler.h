@@ -5,6 +5,9 @@
  * time. Runs that wait for the same program share one compiler. Programs are kept (compile_cache.h), unless folders, whose
  * files may have gone into them, are there.
  *
+ * Programs are large: one that the engine's queue has no room for waits here until there is some. All that wait here, for that
+ * or for a compiler, are as many and as large as the engine's queue may be.
+ *
  * A compiler that fails makes the result of the run, OUTCOME_COMPILE_FAILED, whose streams are what it printed; any other
  * result of such a run has what it did in `compile`.
  *
@@ -27,11 +30,12 @@ struct compiled_run;
 struct compiler {
     struct compilation *first; /* owned: those that go on */
     struct compiled_run *runs; /* owned: those that have not ended */
+    size_t kept_count, kept_bytes; /* of the snippets of those whose program does not run yet */
     struct folders
         folders; /* those of the settings, to read alone; borrows everything but its list */
 };
 
-/* Starts a run of a compiled language here. As launcher_start(). */
+/* Starts a run of a compiled language here. As launcher_start(); -EAGAIN: too many wait. */
 int compiled_run_start(struct launcher *launcher, const struct snippet *snippet,
                        const struct run_observer *observer, struct compiled_run **ret_run,
                        struct fault *fault);
@@ -44,6 +48,9 @@ bool compiled_run_is_queued(const struct compiled_run *run);
 
 /* Whether its compiler is at work. */
 bool compiled_run_is_compiling(const struct compiled_run *run);
+
+/* Starts programs that wait for room in the queue of the engine, which may have some now. */
+void compiler_go_on(struct compiler *compiler);
 
 /* As engine_check_limits(). */
 void compiled_run_check_limits(const struct compiled_run *run);

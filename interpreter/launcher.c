@@ -8,6 +8,7 @@
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,9 +137,9 @@ int launcher_probe(struct launcher *launcher, void (*probed)(void *data), void *
     return r;
 }
 
-int launcher_submit_prepared(struct launcher *launcher, struct preparation *preparation,
-                             const struct run_spec *spec, const struct run_observer *observer,
-                             struct run **ret_run, struct fault *fault)
+static int submit_prepared(struct launcher *launcher, struct preparation *preparation,
+                           const struct run_spec *spec, const struct run_observer *observer,
+                           struct run **ret_run, struct fault *fault)
 {
     int r = launcher_ensure_engine(launcher, fault);
     if (r < 0)
@@ -150,8 +151,27 @@ int launcher_submit_prepared(struct launcher *launcher, struct preparation *prep
     return 0;
 }
 
-int launcher_submit(struct launcher *launcher, const struct snippet *snippet,
-                    const struct run_observer *observer, struct run **ret_run, struct fault *fault)
+static int submit_compiled(struct compiler *compiler, struct preparation *preparation,
+                           const struct run_spec *spec, const struct run_observer *observer,
+                           struct run **ret_run, struct fault *fault)
+{
+    struct launcher *launcher = container_of(compiler, struct launcher, compiler);
+    return submit_prepared(launcher, preparation, spec, observer, ret_run, fault);
+}
+
+static int start_compiled(struct launcher *launcher, const struct snippet *snippet,
+                          const struct run_observer *observer, struct compiled_run **ret_run,
+                          struct fault *fault)
+{
+    struct compiler *compiler = &launcher->compiler;
+    compiler->settings = launcher->settings;
+    compiler->preparer = &launcher->preparer;
+    compiler->submit = submit_compiled;
+    return compiled_run_start(compiler, snippet, observer, ret_run, fault);
+}
+
+static int start_run(struct launcher *launcher, const struct snippet *snippet,
+                     const struct run_observer *observer, struct run **ret_run, struct fault *fault)
 {
     OWNED(preparation_release) struct preparation preparation = {0};
     struct run_spec spec;
@@ -159,7 +179,7 @@ int launcher_submit(struct launcher *launcher, const struct snippet *snippet,
     if (r < 0)
         return r;
     spec.may_be_warm = preparation_may_be_warm(snippet);
-    return launcher_submit_prepared(launcher, &preparation, &spec, observer, ret_run, fault);
+    return submit_prepared(launcher, &preparation, &spec, observer, ret_run, fault);
 }
 
 static int start(struct launcher *launcher, const struct snippet *snippet,
@@ -169,8 +189,8 @@ static int start(struct launcher *launcher, const struct snippet *snippet,
     if (launcher->settings->fleet.url != NULL)
         return remote_start(&launcher->remote, snippet, observer, &launched->remote, fault);
     if (snippet->language->compile != NULL)
-        return compiled_run_start(launcher, snippet, observer, &launched->compiled, fault);
-    return launcher_submit(launcher, snippet, observer, &launched->run, fault);
+        return start_compiled(launcher, snippet, observer, &launched->compiled, fault);
+    return start_run(launcher, snippet, observer, &launched->run, fault);
 }
 
 int launcher_start(struct launcher *launcher, const struct snippet *snippet,

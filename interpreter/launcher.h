@@ -7,7 +7,7 @@
 #ifndef INTERPRETER_LAUNCHER_H
 #define INTERPRETER_LAUNCHER_H
 
-#include "interpreter/compile/compiler.h"
+#include "interpreter/compiler.h"
 #include "interpreter/languages/language.h"
 #include "interpreter/live_session.h"
 #include "interpreter/metrics/metrics.h"
@@ -104,13 +104,6 @@ bool launched_is_compiling(const struct launched *launched);
 
 /* As engine_check_limits(), if it is here. */
 void launched_check_limits(const struct launched *launched);
-
-/* For compiler.c: submits a run of the snippet, as it is; or one that is prepared, which takes over what that holds. */
-int launcher_submit(struct launcher *launcher, const struct snippet *snippet,
-                    const struct run_observer *observer, struct run **ret_run, struct fault *fault);
-int launcher_submit_prepared(struct launcher *launcher, struct preparation *preparation,
-                             const struct run_spec *spec, const struct run_observer *observer,
-                             struct run **ret_run, struct fault *fault);
 
 /*
  * The image of that name, or if NULL, the one that has all languages, or else the first language's; and the language that is

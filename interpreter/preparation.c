@@ -2,7 +2,7 @@
 
 #include "interpreter/base/bounds.h"
 #include "interpreter/code_reading.h"
-#include "interpreter/compile/compiled.h"
+#include "interpreter/compiled.h"
 #include "interpreter/languages/placeholders.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"

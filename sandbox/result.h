@@ -158,7 +158,7 @@ enum cell_interrupt {
     INTERRUPT_FATAL, /* the program of the session ended by itself thereafter */
 };
 
-/* What a compiler did before the program of a run (interpreter/compile/compiler.h). */
+/* What a compiler did before the program of a run (interpreter/compiler.h). */
 struct run_compile {
     enum run_outcome outcome;
     int exit_code, signal; /* as in struct run_result */

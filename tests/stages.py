@@ -395,7 +395,7 @@ STAGES = {
     "python": Stage(suite, 0.3, None, ("packaging/python", "mcp/extension")),
     "project": Stage(suite, 0.2, 2, ("tests", "packaging", "docs", ".ci", "Makefile")),
     "demo": Stage(stage_demo, 0.1, None),
-    "languages": Stage(suite, None, 10, ("images/languages", "images/build", "images/store", "interpreter/compile")),
+    "languages": Stage(suite, None, 10, ("images/languages", "images/build", "images/store", "interpreter")),
     "conformance": Stage(suite, None, 0.8, ("mcp",)),
     "clients": Stage(suite, None, 3, ("mcp",)),
     "frameworks": Stage(suite, None, 12, ("packaging/python", "mcp/extension")),

@@ -1,6 +1,6 @@
 #include "interpreter/cases/test_run.h"
 
-#include "interpreter/compile/compiled.h"
+#include "interpreter/compiled.h"
 #include "interpreter/result/result_json.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"

@@ -9,7 +9,7 @@
 #define INTERPRETER_CASES_TEST_RUN_H
 
 #include "interpreter/cases/test_set.h"
-#include "interpreter/compile/kept_snippet.h"
+#include "interpreter/kept_snippet.h"
 #include "interpreter/launcher.h"
 
 #define TESTS_TEXT_MAX (512 * KIBIBYTE) /* of what all of them printed, in their results */

@@ -211,7 +211,7 @@ void test_set_release(struct test_set *set)
 }
 
 /* A text that is read piece by piece. */
-struct text {
+struct stretch {
     const char *at, *end;
 };
 
@@ -220,20 +220,20 @@ static bool is_white(char letter)
     return letter != '\0' && strchr(WHITE, letter) != NULL;
 }
 
-static struct text next_word(struct text *text)
+static struct stretch next_word(struct stretch *text)
 {
     while (text->at < text->end && is_white(*text->at))
         text->at++;
-    struct text word = {text->at, text->at};
+    struct stretch word = {text->at, text->at};
     while (word.end < text->end && !is_white(*word.end))
         word.end++;
     text->at = word.end;
     return word;
 }
 
-static struct text next_line(struct text *text)
+static struct stretch next_line(struct stretch *text)
 {
-    struct text line = {text->at, text->at};
+    struct stretch line = {text->at, text->at};
     while (line.end < text->end && *line.end != '\n')
         line.end++;
     text->at = line.end < text->end ? line.end + 1 : line.end;
@@ -242,7 +242,7 @@ static struct text next_line(struct text *text)
     return line;
 }
 
-static bool is_same(struct text one, struct text other)
+static bool is_same(struct stretch one, struct stretch other)
 {
     size_t length = (size_t)(one.end - one.at);
     return length == (size_t)(other.end - other.at) &&
@@ -250,7 +250,8 @@ static bool is_same(struct text one, struct text other)
 }
 
 /* Both are read to their ends, where all further pieces are empty. */
-static bool are_same(struct text one, struct text other, struct text (*next)(struct text *text))
+static bool are_same(struct stretch one, struct stretch other,
+                     struct stretch (*next)(struct stretch *text))
 {
     while (one.at < one.end || other.at < other.end)
         if (!is_same(next(&one), next(&other)))
@@ -268,8 +269,8 @@ bool test_case_passed(const struct test_case *test, enum test_comparison compari
     if (result->out.cut > 0 || result->out.tail.length > 0)
         return false; /* it is more than could be expected */
     const char *out = result->out.head.length > 0 ? result->out.head.data : "";
-    struct text shown = {out, out + result->out.head.length};
-    struct text expected = {test->expect, test->expect + test->expect_length};
+    struct stretch shown = {out, out + result->out.head.length};
+    struct stretch expected = {test->expect, test->expect + test->expect_length};
     if (comparison == COMPARE_EXACT)
         return is_same(shown, expected);
     return are_same(shown, expected, comparison == COMPARE_TOKENS ? next_word : next_line);

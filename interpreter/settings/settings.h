@@ -119,7 +119,7 @@ bool settings_offer(const struct settings *settings, const struct language *lang
 /* Whether it is one for whose sake there is the tool run_code: not where it runs on the image of a language with a tool. */
 bool settings_has_own_image(const struct language *language);
 
-/* The directory of compiled programs (interpreter/compile), which may not be there. The caller owns the path. 0; -ENOENT: the
+/* The directory of compiled programs (interpreter/compile_cache.h), which may not be there. The caller owns the path. 0; -ENOENT: the
  * user has no home; -ENOMEM. */
 int settings_compile_cache(char **ret_path);
 

@@ -25,18 +25,18 @@
 #define COMPILED(filter) filter, ARRAY_LENGTH(filter)
 
 /* Compiled when this program was built, which spares each run some milliseconds; empty if that could not be. */
-struct compiled {
+struct compiled_filter {
     const char *without;
     const struct sock_filter *code;
     unsigned short length;
 };
 
-static const struct compiled defaults[] = {
+static const struct compiled_filter defaults[] = {
     {NULL, COMPILED(default_filter)},
     {FILTER_UNPOLLED_CALLS, COMPILED(default_filter_polled)},
 };
 
-static const struct compiled templates[] = {
+static const struct compiled_filter templates[] = {
     {NULL, COMPILED(template_filter)},
     {FILTER_UNPOLLED_CALLS_OF_TEMPLATES, COMPILED(template_filter_polled)},
 };
@@ -46,7 +46,7 @@ static bool is_same(const char *one, const char *other)
     return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
 }
 
-static int copy_compiled(const struct compiled *compiled, struct filter *ret_filter,
+static int copy_compiled(const struct compiled_filter *compiled, struct filter *ret_filter,
                          struct fault *fault)
 {
     size_t size = compiled->length * sizeof(compiled->code[0]);
@@ -60,7 +60,7 @@ static int copy_compiled(const struct compiled *compiled, struct filter *ret_fil
 }
 
 /* One of the pair, or the profile compiled now. */
-static int compile_own(const struct compiled pair[static 2], const char *json, size_t length,
+static int compile_own(const struct compiled_filter pair[static 2], const char *json, size_t length,
                        const char *without, struct filter *ret_filter, struct fault *fault)
 {
     for (size_t i = 0; i < 2; i++)

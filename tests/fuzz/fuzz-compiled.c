@@ -2,7 +2,7 @@
  * Any bytes as a compiled program that was kept: what is read lies in them, its names are those of files in the work directory,
  * and its numbers have their bounds.
  */
-#include "interpreter/compile/compiled.h"
+#include "interpreter/compiled.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/run_inputs.h"

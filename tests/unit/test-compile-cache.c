@@ -1,4 +1,4 @@
-#include "interpreter/compile/compile_cache.h"
+#include "interpreter/compile_cache.h"
 
 #include "interpreter/settings/settings.h"
 #include "sandbox/base/directory.h"

@@ -1,4 +1,4 @@
-#include "interpreter/compile/compile_key.h"
+#include "interpreter/compile_key.h"
 
 #include "sandbox/base/owned.h"
 

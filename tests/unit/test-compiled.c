@@ -1,4 +1,4 @@
-#include "interpreter/compile/compiled.h"
+#include "interpreter/compiled.h"
 
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"

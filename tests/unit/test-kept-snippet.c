@@ -1,4 +1,4 @@
-#include "interpreter/compile/kept_snippet.h"
+#include "interpreter/kept_snippet.h"
 
 #include "sandbox/base/owned.h"
 

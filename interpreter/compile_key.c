@@ -1,4 +1,4 @@
-#include "interpreter/compile/compile_key.h"
+#include "interpreter/compile_key.h"
 
 #include <stdint.h>
 #include <string.h>

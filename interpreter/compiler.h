@@ -13,21 +13,27 @@
  *
  * Side: parent.
  */
-#ifndef INTERPRETER_COMPILE_COMPILER_H
-#define INTERPRETER_COMPILE_COMPILER_H
+#ifndef INTERPRETER_COMPILER_H
+#define INTERPRETER_COMPILER_H
 
+#include "interpreter/preparation.h"
 #include "interpreter/snippet.h"
 #include "sandbox/base/fault.h"
 #include "sandbox/engine.h"
 
 #include <stdbool.h>
 
-struct launcher;
 struct compilation;
 struct compiled_run;
 
-/* Of a launcher; {0} at first. */
+/* Of a launcher, which sets the first three. */
 struct compiler {
+    const struct settings *settings; /* borrowed, with the next */
+    struct preparer *preparer;
+    /* Submits what is prepared, as engine_submit(), and takes over what that holds. */
+    int (*submit)(struct compiler *compiler, struct preparation *preparation,
+                  const struct run_spec *spec, const struct run_observer *observer,
+                  struct run **ret_run, struct fault *fault);
     struct compilation *first; /* owned: those that go on */
     struct compiled_run *runs; /* owned: those that have not ended */
     size_t kept_count, kept_bytes; /* of the snippets of those whose program does not run yet */
@@ -36,7 +42,7 @@ struct compiler {
 };
 
 /* Starts a run of a compiled language here. As launcher_start(); -EAGAIN: too many wait. */
-int compiled_run_start(struct launcher *launcher, const struct snippet *snippet,
+int compiled_run_start(struct compiler *compiler, const struct snippet *snippet,
                        const struct run_observer *observer, struct compiled_run **ret_run,
                        struct fault *fault);
 

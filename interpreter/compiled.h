@@ -4,8 +4,8 @@
  * Constant, and shared by its users. As bytes it can be kept in a file.
  * Side: parent.  Names and bytes come from a snippet: untrusted.
  */
-#ifndef INTERPRETER_COMPILE_COMPILED_H
-#define INTERPRETER_COMPILE_COMPILED_H
+#ifndef INTERPRETER_COMPILED_H
+#define INTERPRETER_COMPILED_H
 
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/fault.h"

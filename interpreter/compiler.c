@@ -1,10 +1,10 @@
-#include "interpreter/compile/compiler.h"
+#include "interpreter/compiler.h"
 
-#include "interpreter/compile/compile_cache.h"
-#include "interpreter/compile/compile_key.h"
-#include "interpreter/compile/compiled.h"
-#include "interpreter/compile/kept_snippet.h"
-#include "interpreter/launcher.h"
+#include "interpreter/compile_cache.h"
+#include "interpreter/compile_key.h"
+#include "interpreter/compiled.h"
+#include "interpreter/kept_snippet.h"
+#include "interpreter/preparation.h"
 #include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
@@ -15,10 +15,10 @@
 
 #define KEY_MAX (2 * (CODE_MAX + INPUT_BYTES_MAX))
 
-/* A run, in the list of those of its launcher, and in that of its compilation while that goes on. */
+/* A run, in the list of those of its compiler, and in that of its compilation while that goes on. */
 struct compiled_run {
     struct compiled_run *previous, *next;
-    struct launcher *launcher;
+    struct compiler *compiler;
     struct kept_snippet kept; /* until it runs */
     struct run_observer observer;
     struct compilation *compilation; /* that it waits for; NULL: none */
@@ -29,7 +29,7 @@ struct compiled_run {
 
 struct compilation {
     struct compilation *previous, *next;
-    struct launcher *launcher;
+    struct compiler *compiler;
     struct buffer key;
     int64_t wall_ms; /* limits of the compiler */
     uint64_t memory_bytes;
@@ -38,7 +38,7 @@ struct compilation {
 
 static void compilation_free(struct compilation *compilation)
 {
-    LIST_REMOVE(compilation->launcher->compiler.first, compilation);
+    LIST_REMOVE(compilation->compiler->first, compilation);
     buffer_release(&compilation->key);
     free(compilation);
 }
@@ -46,7 +46,7 @@ static void compilation_free(struct compilation *compilation)
 /* Copies the snippet, if not too much is kept already. 0 or a negative errno with its fault. */
 static int keep(struct compiled_run *run, const struct snippet *snippet, struct fault *fault)
 {
-    struct compiler *compiler = &run->launcher->compiler;
+    struct compiler *compiler = run->compiler;
     int r = kept_snippet_make(snippet, &run->kept);
     compiler->kept_count++;
     compiler->kept_bytes += run->kept.size;
@@ -62,7 +62,7 @@ static int keep(struct compiled_run *run, const struct snippet *snippet, struct 
 
 static void forget_kept(struct compiled_run *run)
 {
-    struct compiler *compiler = &run->launcher->compiler;
+    struct compiler *compiler = run->compiler;
     if (run->kept.size == 0)
         return;
     compiler->kept_count--;
@@ -72,7 +72,7 @@ static void forget_kept(struct compiled_run *run)
 
 static void compiled_run_free(struct compiled_run *run)
 {
-    LIST_REMOVE(run->launcher->compiler.runs, run);
+    LIST_REMOVE(run->compiler->runs, run);
     forget_kept(run);
     compiled_drop(run->compiled);
     free(run);
@@ -81,7 +81,7 @@ static void compiled_run_free(struct compiled_run *run)
 /* One that waits for it; NULL: none does. */
 static struct compiled_run *find_waiting(const struct compilation *compilation)
 {
-    struct compiled_run *run = compilation->launcher->compiler.runs;
+    struct compiled_run *run = compilation->compiler->runs;
     while (run != NULL && run->compilation != compilation)
         run = run->next;
     return run;
@@ -170,7 +170,11 @@ static int start_program(struct compiled_run *run, struct fault *fault)
     struct snippet *snippet = &run->kept.snippet;
     struct compile_share *share = snippet->share;
     snippet->compiled = run->compiled;
-    int r = launcher_submit(run->launcher, snippet, &observer, &run->run, fault);
+    OWNED(preparation_release) struct preparation preparation = {0};
+    struct run_spec spec;
+    int r = preparation_make(run->compiler->preparer, snippet, &preparation, &spec, fault);
+    if (r == 0)
+        r = run->compiler->submit(run->compiler, &preparation, &spec, &observer, &run->run, fault);
     if (r < 0)
         return r == -EAGAIN ? 1 : r;
     forget_kept(run);
@@ -293,9 +297,9 @@ static void run_waiting(struct compilation *compilation, struct compiled *compil
     }
 }
 
-static bool keeps_programs(const struct launcher *launcher)
+static bool keeps_programs(const struct compiler *compiler)
 {
-    return launcher->settings->compile_cache > 0 && launcher->settings->folders.count == 0;
+    return compiler->settings->compile_cache > 0 && compiler->settings->folders.count == 0;
 }
 
 static void take_program(struct compilation *compilation, const struct run_result *result)
@@ -307,9 +311,9 @@ static void take_program(struct compilation *compilation, const struct run_resul
         tell_failure(compilation, r, &fault);
         return;
     }
-    if (keeps_programs(compilation->launcher))
+    if (keeps_programs(compilation->compiler))
         compile_cache_add(&compilation->key, compiled,
-                          compilation->launcher->settings->compile_cache);
+                          compilation->compiler->settings->compile_cache);
     run_waiting(compilation, compiled);
     compiled_drop(compiled);
 }
@@ -332,11 +336,10 @@ static void compiler_done(void *data, int status, struct run_result *result,
  * One with other limits is another one: it may fail where this would not, or take longer than this may. With folders each is,
  * since their files may have changed.
  */
-static struct compilation *find_same(const struct launcher *launcher, const struct run_spec *spec,
+static struct compilation *find_same(const struct compiler *compiler, const struct run_spec *spec,
                                      const struct buffer *key)
 {
-    struct compilation *it =
-        launcher->settings->folders.count == 0 ? launcher->compiler.first : NULL;
+    struct compilation *it = compiler->settings->folders.count == 0 ? compiler->first : NULL;
     while (it != NULL &&
            (it->run == NULL || it->wall_ms != spec->limits.wall_ms ||
             it->memory_bytes != spec->limits.memory_bytes || it->key.length != key->length ||
@@ -351,15 +354,15 @@ static int start_compiler(struct compiled_run *run, struct preparation *preparat
     struct compilation *compilation = calloc(1, sizeof(*compilation));
     if (compilation == NULL)
         return fault_set(fault, ENOMEM, "starting a compiler: %m");
-    compilation->launcher = run->launcher;
+    compilation->compiler = run->compiler;
     compilation->wall_ms = spec->limits.wall_ms;
     compilation->memory_bytes = spec->limits.memory_bytes;
     compilation->key = *key;
     *key = BUFFER(0);
-    LIST_PREPEND(run->launcher->compiler.first, compilation);
+    LIST_PREPEND(run->compiler->first, compilation);
     const struct run_observer observer = {.done = compiler_done, .data = compilation};
-    int r = launcher_submit_prepared(run->launcher, preparation, spec, &observer, &compilation->run,
-                                     fault);
+    int r = run->compiler->submit(run->compiler, preparation, spec, &observer, &compilation->run,
+                                  fault);
     if (r < 0)
         compilation_free(compilation);
     else
@@ -372,7 +375,7 @@ static int start_phase(struct compiled_run *run, struct fault *fault)
 {
     OWNED(preparation_release) struct preparation preparation = {0};
     OWNED(buffer_release) struct buffer key = BUFFER(KEY_MAX);
-    struct launcher *launcher = run->launcher;
+    struct compiler *compiler = run->compiler;
     struct snippet snippet = run->kept.snippet;
     struct run_spec spec;
     if (snippet.share != NULL && snippet.share->compiled != NULL) {
@@ -380,26 +383,26 @@ static int start_phase(struct compiled_run *run, struct fault *fault)
         return start_program(run, fault);
     }
     snippet.is_for_compiler = true;
-    int r = preparation_make(&launcher->preparer, &snippet, &preparation, &spec, fault);
+    int r = preparation_make(compiler->preparer, &snippet, &preparation, &spec, fault);
     if (r < 0)
         return r;
-    spec.folders = &launcher->compiler.folders;
+    spec.folders = &compiler->folders;
     r = compile_key_write(&spec, &preparation.used->record, &key);
     if (r < 0)
         return fault_set(fault, -r, "starting a compiler: %m");
-    run->compilation = find_same(launcher, &spec, &key);
+    run->compilation = find_same(compiler, &spec, &key);
     if (run->compilation != NULL)
         return 0;
-    if (keeps_programs(launcher))
+    if (keeps_programs(compiler))
         run->compiled = compile_cache_find(&key);
     return run->compiled != NULL ? start_program(run, fault)
                                  : start_compiler(run, &preparation, &spec, &key, fault);
 }
 
-static int make_folders(struct launcher *launcher, struct fault *fault)
+static int make_folders(struct compiler *compiler, struct fault *fault)
 {
-    const struct folders *given = &launcher->settings->folders;
-    struct folders *folders = &launcher->compiler.folders;
+    const struct folders *given = &compiler->settings->folders;
+    struct folders *folders = &compiler->folders;
     if (folders->list != NULL || given->count == 0)
         return 0;
     folders->list = calloc(given->count, sizeof(*folders->list));
@@ -412,11 +415,11 @@ static int make_folders(struct launcher *launcher, struct fault *fault)
     return 0;
 }
 
-int compiled_run_start(struct launcher *launcher, const struct snippet *snippet,
+int compiled_run_start(struct compiler *compiler, const struct snippet *snippet,
                        const struct run_observer *observer, struct compiled_run **ret_run,
                        struct fault *fault)
 {
-    if (launcher->settings->engine.tier == TIER_L)
+    if (compiler->settings->engine.tier == TIER_L)
         return fault_set(
             fault, ENOTSUP,
             "%s needs a compiler, which cannot run in tier L: compiled languages need a "
@@ -425,11 +428,11 @@ int compiled_run_start(struct launcher *launcher, const struct snippet *snippet,
     struct compiled_run *run = calloc(1, sizeof(*run));
     if (run == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");
-    *run = (struct compiled_run){.launcher = launcher, .observer = *observer};
-    LIST_PREPEND(launcher->compiler.runs, run);
+    *run = (struct compiled_run){.compiler = compiler, .observer = *observer};
+    LIST_PREPEND(compiler->runs, run);
     int r = keep(run, snippet, fault);
     if (r == 0)
-        r = make_folders(launcher, fault);
+        r = make_folders(compiler, fault);
     if (r == 0)
         r = start_phase(run, fault);
     if (r < 0) {

@@ -1,4 +1,4 @@
-#include "interpreter/compile/compile_cache.h"
+#include "interpreter/compile_cache.h"
 
 #include "interpreter/settings/settings.h"
 #include "sandbox/base/directory.h"
@@ -108,7 +108,7 @@ struct compiled *compile_cache_find(const struct buffer *key)
     return compiled;
 }
 
-struct entry {
+struct kept_program {
     char name[NAME_SIZE];
     uint64_t size;
     struct timespec used_at;
@@ -116,8 +116,8 @@ struct entry {
 
 static int compare_entries(const void *one, const void *other)
 {
-    const struct timespec *first = &((const struct entry *)one)->used_at;
-    const struct timespec *second = &((const struct entry *)other)->used_at;
+    const struct timespec *first = &((const struct kept_program *)one)->used_at;
+    const struct timespec *second = &((const struct kept_program *)other)->used_at;
     if (first->tv_sec != second->tv_sec)
         return first->tv_sec < second->tv_sec ? 1 : -1;
     return first->tv_nsec < second->tv_nsec ? 1 : first->tv_nsec > second->tv_nsec ? -1 : 0;
@@ -130,7 +130,7 @@ static bool is_ours(const char *name)
     return digits == 16 && (name[16] == '\0' || name[16] == '.');
 }
 
-static bool look_at(int directory_fd, const char *name, struct entry *entry)
+static bool look_at(int directory_fd, const char *name, struct kept_program *entry)
 {
     struct stat about;
     if (strlen(name) >= NAME_SIZE || !is_ours(name) ||
@@ -141,7 +141,7 @@ static bool look_at(int directory_fd, const char *name, struct entry *entry)
         unlinkat(directory_fd, name, 0);
     if (is_unfinished)
         return false;
-    *entry = (struct entry){.size = (uint64_t)about.st_size, .used_at = about.st_mtim};
+    *entry = (struct kept_program){.size = (uint64_t)about.st_size, .used_at = about.st_mtim};
     snprintf(entry->name, sizeof(entry->name), "%s", name);
     return true;
 }
@@ -149,7 +149,7 @@ static bool look_at(int directory_fd, const char *name, struct entry *entry)
 /* Removes those used least recently, until the rest fits. */
 static void sweep(int directory_fd, uint64_t most)
 {
-    OWNED_MEMORY struct entry *entries = calloc(ENTRIES_MAX, sizeof(*entries));
+    OWNED_MEMORY struct kept_program *entries = calloc(ENTRIES_MAX, sizeof(*entries));
     OWNED(directory_release) DIR *directory = directory_open(directory_fd, ".");
     size_t count = 0;
     uint64_t bytes = 0;

@@ -1,4 +1,4 @@
-#include "interpreter/compile/compiled.h"
+#include "interpreter/compiled.h"
 
 #include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"
@@ -19,7 +19,7 @@ struct head {
     uint64_t file_count;
 };
 
-struct file_record {
+struct compiled_file {
     uint64_t length;
     uint32_t name_size;
     uint32_t is_executable;
@@ -53,7 +53,7 @@ static int append_file(const struct run_file *file, struct buffer *bytes)
     struct stat about;
     if (fstat(file->fd, &about) < 0)
         return -errno;
-    const struct file_record record = {
+    const struct compiled_file record = {
         .length = file->size,
         .name_size = (uint32_t)strlen(file->path) + 1,
         .is_executable = (about.st_mode & 0100) != 0,
@@ -139,7 +139,7 @@ static int take_text(struct rest *rest, uint64_t length, uint64_t total, struct 
 
 static int take_file(struct rest *rest, struct run_input *file)
 {
-    struct file_record record;
+    struct compiled_file record;
     const char *at = take(rest, sizeof(record));
     if (at == NULL)
         return -EBADMSG;

@@ -3,8 +3,8 @@
  *
  * Side: parent.
  */
-#ifndef INTERPRETER_COMPILE_KEPT_SNIPPET_H
-#define INTERPRETER_COMPILE_KEPT_SNIPPET_H
+#ifndef INTERPRETER_KEPT_SNIPPET_H
+#define INTERPRETER_KEPT_SNIPPET_H
 
 #include "interpreter/snippet.h"
 

@@ -3,8 +3,8 @@
  *
  * Side: parent.
  */
-#ifndef INTERPRETER_COMPILE_COMPILE_KEY_H
-#define INTERPRETER_COMPILE_COMPILE_KEY_H
+#ifndef INTERPRETER_COMPILE_KEY_H
+#define INTERPRETER_COMPILE_KEY_H
 
 #include "sandbox/base/buffer.h"
 #include "sandbox/jail/run_spec.h"

@@ -7,10 +7,10 @@
  *
  * Side: parent.
  */
-#ifndef INTERPRETER_COMPILE_COMPILE_CACHE_H
-#define INTERPRETER_COMPILE_COMPILE_CACHE_H
+#ifndef INTERPRETER_COMPILE_CACHE_H
+#define INTERPRETER_COMPILE_CACHE_H
 
-#include "interpreter/compile/compiled.h"
+#include "interpreter/compiled.h"
 
 #include <stdint.h>
 

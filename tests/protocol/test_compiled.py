@@ -394,7 +394,8 @@ def test_calls_at_once_compile_once(server):
 
 def test_with_folders_each_call_has_its_compiler(start, tmp_path):
     """Their files may have changed since another one began."""
-    server = start("--parallel", "1", "--mount", str(tmp_path))
+    (tmp_path / "folder").mkdir()
+    server = start("--parallel", "1", "--mount", str(tmp_path / "folder"))
     server.initialize()
     blocker = begin(server, "sleep 600", language="bash")
     calls = [begin(server, making("echo $number", NUMBER)) for _ in range(2)]
@@ -429,7 +430,7 @@ def test_calls_that_wait_for_a_compiler_have_a_bound(server):
     code, stdin = making("wc -c", NUMBER), "x" * (9 << 20)
     calls = [begin(server, code, stdin=stdin) for _ in range(10)]
     refused = [server.answer(calls[-1])["result"]]
-    assert "wait for their compilers already" in server.text_of(refused[0])
+    assert "runs are waiting already" in server.text_of(refused[0])
     cancel(server, blocker)
     texts = [text_of(server, call) for call in calls[:-1]]
     assert str(9 << 20) in texts and len([text for text in texts if text.isdigit()]) >= 3

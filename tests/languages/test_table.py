@@ -64,7 +64,7 @@ def is_compiled_as_it_says(program, result):
 
 
 def misfits(language, results, fits):
-    return {name: results[name] for name, program in PROGRAMS[language].items() if not fits(program, results[name])}
+    return {name: results[name] for name, program in PROGRAMS[language].items() if "error" in results[name] or not fits(program, results[name])}
 
 
 def test_programs_end_as_they_say(language, results):

@@ -74,7 +74,10 @@ void signal_relay_check(struct signal_relay *relay, int64_t blocked_since)
 
 int signal_relay_cause(const struct signal_relay *relay, const struct run_result *result)
 {
+    const struct run_compile *compile = result->compile;
     bool is_cause = result->outcome == OUTCOME_CANCELLED ||
-                    (result->outcome == OUTCOME_SIGNALED && result->signal == relay->passed);
+                    (result->outcome == OUTCOME_SIGNALED && result->signal == relay->passed) ||
+                    (compile != NULL && compile->outcome == OUTCOME_SIGNALED &&
+                     compile->signal == relay->passed);
     return is_cause ? relay->passed : 0;
 }

@@ -22,7 +22,8 @@ struct compiled_run {
     struct kept_snippet kept; /* until it runs */
     struct run_observer observer;
     struct compilation *compilation; /* that it waits for; NULL: none */
-    struct compiled *compiled; /* owned; what it runs */
+    struct compiled *compiled; /* owned; what it is to run, until it does */
+    struct run_compile *report; /* owned; then, what is told of its compiler */
     struct run *run; /* of the program; NULL: not yet */
     bool has_shown; /* what the compiler printed */
 };
@@ -75,6 +76,9 @@ static void compiled_run_free(struct compiled_run *run)
     LIST_REMOVE(run->compiler->runs, run);
     forget_kept(run);
     compiled_drop(run->compiled);
+    if (run->report != NULL)
+        run_compile_release(run->report);
+    free(run->report);
     free(run);
 }
 
@@ -109,7 +113,7 @@ static void show_messages(struct compiled_run *run, const struct capture *out,
 
 static void show_report(struct compiled_run *run)
 {
-    show_messages(run, &run->compiled->report.out, &run->compiled->report.err);
+    show_messages(run, &run->report->out, &run->report->err);
 }
 
 /* Copies what was printed, as far as it is kept. */
@@ -124,16 +128,19 @@ static int copy_capture(const struct capture *capture, struct capture *ret_copy)
     return r;
 }
 
-/* Adds what its compiler did to the result of the program. */
-static int report_into(struct run_result *result, const struct run_compile *report)
+/* What is told of the compiler when the program has ended; owned by the caller. NULL: no memory. */
+static struct run_compile *copy_report(const struct run_compile *report)
 {
-    result->compile = calloc(1, sizeof(*result->compile));
-    if (result->compile == NULL)
-        return -ENOMEM;
-    *result->compile = *report;
-    result->compile->out = result->compile->err = (struct capture){0};
-    int r = copy_capture(&report->out, &result->compile->out);
-    return r < 0 ? r : copy_capture(&report->err, &result->compile->err);
+    struct run_compile *copy = calloc(1, sizeof(*copy));
+    if (copy == NULL)
+        return NULL;
+    *copy = *report;
+    copy->out = copy->err = (struct capture){0};
+    if (copy_capture(&report->out, &copy->out) == 0 && copy_capture(&report->err, &copy->err) == 0)
+        return copy;
+    run_compile_release(copy);
+    free(copy);
+    return NULL;
 }
 
 static void program_done(void *data, int status, struct run_result *result,
@@ -141,13 +148,9 @@ static void program_done(void *data, int status, struct run_result *result,
 {
     struct compiled_run *run = data;
     run->run = NULL;
-    if (status == 0)
+    if (status == 0) {
         show_report(run);
-    if (status == 0 && report_into(result, &run->compiled->report) < 0) {
-        struct fault without_memory = {0};
-        fault_set(&without_memory, ENOMEM, "no memory for what the compiler printed");
-        tell(run, -ENOMEM, NULL, &without_memory);
-        return;
+        result->compile = pointer_take(&run->report);
     }
     tell(run, status, result, fault);
 }
@@ -172,16 +175,22 @@ static int start_program(struct compiled_run *run, struct fault *fault)
     snippet->compiled = run->compiled;
     OWNED(preparation_release) struct preparation preparation = {0};
     struct run_spec spec;
+    if (run->report == NULL)
+        run->report = copy_report(&run->compiled->report);
+    if (run->report == NULL)
+        return fault_set(fault, ENOMEM, "starting a run: %m");
     int r = preparation_make(run->compiler->preparer, snippet, &preparation, &spec, fault);
     if (r == 0)
         r = run->compiler->submit(run->compiler, &preparation, &spec, &observer, &run->run, fault);
     if (r < 0)
         return r == -EAGAIN ? 1 : r;
     forget_kept(run);
+    struct compiled *compiled = pointer_take(&run->compiled);
     if (share != NULL && share->compiled == NULL) {
-        share->compiled = compiled_use(run->compiled);
+        share->compiled = compiled_use(compiled);
         share->ready(share);
     }
+    compiled_drop(compiled);
     return 0;
 }
 

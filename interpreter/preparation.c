@@ -317,13 +317,28 @@ static bool is_of_program(const struct compiled *compiled, const char *name)
     return false;
 }
 
-/* The compiled program, beside the files that were given. 0 or -ENOMEM. */
+/* Whether the command starts a file that the compiler should have left, and has not. */
+static bool is_missing(const struct compiled *compiled, const char *program)
+{
+    static const char *const places[] = {"./", RUN_WORK "/"};
+    for (size_t i = 0; i < ARRAY_LENGTH(places); i++)
+        if (strncmp(program, places[i], strlen(places[i])) == 0)
+            return !is_of_program(compiled, program + strlen(places[i]));
+    return false;
+}
+
+/* The compiled program, beside the files that were given. */
 static int add_program(const struct snippet *snippet, struct preparation *preparation,
-                       struct run_spec *spec)
+                       struct run_spec *spec, struct fault *fault)
 {
     struct run_input *inputs = calloc(snippet->input_count + 1, sizeof(*inputs));
     if (inputs == NULL)
-        return -ENOMEM;
+        return fault_set(fault, ENOMEM, "starting a run: %m");
+    if (is_missing(snippet->compiled, spec->argv[0])) {
+        free(inputs);
+        return fault_set(fault, ENOENT, "the compiler of %s ended with exit code 0, but left no %s",
+                         snippet->language->title, spec->argv[0]);
+    }
     preparation->inputs = inputs;
     spec->input_count = 0;
     for (size_t i = 0; i < snippet->input_count; i++)
@@ -413,7 +428,5 @@ int preparation_make(struct preparer *preparer, const struct snippet *snippet,
     ret_spec->limits.memory_bytes = memory_of(preparer, snippet);
     if (snippet->is_for_compiler)
         adapt_to_compiler(snippet, ret_spec);
-    if (snippet->compiled != NULL && add_program(snippet, preparation, ret_spec) < 0)
-        return fault_set(fault, ENOMEM, "starting a run: %m");
-    return 0;
+    return snippet->compiled != NULL ? add_program(snippet, preparation, ret_spec, fault) : 0;
 }

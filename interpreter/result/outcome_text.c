@@ -29,7 +29,7 @@ static struct compiler_end compiler_end(const struct run_result *result)
     const struct run_result of_compiler = {
         .outcome = compile->outcome, .signal = compile->signal, .limits = result->limits};
     outcome_text_describe(&of_compiler, &text);
-    snprintf(end.text, sizeof(end.text), ": the compiler was %s", buffer_string(&text));
+    snprintf(end.text, sizeof(end.text), " (the compiler: %s)", buffer_string(&text));
     return end;
 }
 
@@ -155,6 +155,8 @@ static int advise_on_host_cpu(const struct run_result *result,
 static int advise_on_time(const struct run_result *result, const struct outcome_text_reader *reader,
                           struct buffer *text)
 {
+    if (result->outcome == OUTCOME_COMPILE_FAILED)
+        return buffer_append_text(text, "Have less compiled at once.\n");
     if (can_ask_for_more_time(result, reader))
         return buffer_format(text, "A larger timeout_seconds gives it more time: at most %.8g.\n",
                              quantity_seconds(reader->wall_max_ms));

@@ -204,7 +204,7 @@ def test_a_compiler_that_is_ended_has_failed(own, code, options, outcome, number
     assert (record["outcome"], record["phase"]) == ("compile_failed", "compile")
     assert (record["compile"]["outcome"], record["compile"]["signal"], record["compile"]["exit_code"]) == (outcome, number, None)
     done = run_code(code, *options)
-    assert done.returncode == 1 and b"does not compile: the compiler was " in done.stderr
+    assert done.returncode == 1 and b"does not compile (the compiler: " in done.stderr
 
 
 @pytest.mark.parametrize("leave, text", [

@@ -1,5 +1,6 @@
 """Agents, from npm's registry, connect to the server, and work with it for scripted models."""
 
+import json
 import re
 import struct
 import subprocess
@@ -220,3 +221,28 @@ def test_codex_says_when_the_server_is_not_there(agent_of, work):
     done = work("codex", ScriptedModel(agent.api, []))
     assert done.returncode != 0
     assert f"failed to initialize: {SERVER_NAME}" in done.stderr
+
+
+# A language of the person's own. Its compiler is bash: what the code prints is the program.
+COMPILED = {"name": "made", "title": "Made", "image": "bash", "file": "main.made",
+            "compile": ["bash", "-c", "bash \"$0\" >main && chmod +x main", "main.made"], "run": ["{work}/main"],
+            "hello": "echo '#!/bin/sh'\necho 'echo hello'\n", "prints": "hello\n"}
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_agents_run_programs_in_other_languages(agent_of, work, person, server_path, name):
+    languages = person.home / ".config" / "code-sandbox-mcp" / "languages"
+    languages.mkdir(parents=True)
+    (languages / "made.json").write_text(json.dumps(COMPILED))
+    agent, add = agent_of(name)
+    add(SERVER_NAME, server_path)
+    run_code = agent.tool.format("run_code")
+    programs = ["echo '#!/bin/sh'; echo 'cat; echo made'", "echo 'line 1: no such thing' >&2; exit 1"]
+    turns = [*agent.first_turns, *(Call(run_code, {"language": "made", "code": program, "stdin": "given "}) for program in programs)]
+    model = ScriptedModel(agent.api, turns)
+    done = work(name, model)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert len(model.results) == len(turns) and run_code in model.offered, done.stderr + done.stdout
+    right, wrong = map(agent.output, model.results[len(agent.first_turns):])
+    assert right.startswith("given made"), right
+    assert "line 1: no such thing" in wrong and "does not compile" in wrong, wrong

@@ -42,9 +42,9 @@ NEEDS = {
 class Servers:
     """Servers without walls, one at a time."""
 
-    def __init__(self, bait, path, of_forks=False):
+    def __init__(self, bait, path, of_forks=False, image=IMAGE):
         self.bait = bait
-        self.altered = Altered(path, IMAGE, of_forks)
+        self.altered = Altered(path, image, of_forks)
         self.profile = path / "profile.json"
         self.now = None  # changes and calls of the server that runs
         self.jail = None

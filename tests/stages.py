@@ -384,7 +384,7 @@ STAGES = {
     "images": Stage(suite, 2.2, 5, ("images",)),
     "fleet": Stage(suite, 1.4, 5, ("fleet", "interpreter/workers")),
     "network": Stage(suite, 0.9, 2, ("sandbox/network", "interpreter")),
-    "escape": Stage(suite, 0.8, 6, JAIL, measures=True),
+    "escape": Stage(suite, 0.9, 10, JAIL, measures=True),
     "warm": Stage(suite, 0.7, 7, ("sandbox", "images/runners")),
     "jail": Stage(suite, 0.7, 3, JAIL, measures=True),
     "http": Stage(suite, 0.6, 0.7, ("mcp/http", "mcp/extension")),

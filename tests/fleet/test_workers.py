@@ -50,6 +50,31 @@ def test_there_may_be_many_languages(run, start_worker, tmp_path, monkeypatch):
     assert status == 0 and sorted(result["stdout"] for result in results) == ["1\n", "2\n"]
 
 
+# Its compiler is bash: what the code prints is the program.
+COMPILED = {"name": "made", "title": "Made", "image": "bash", "file": "main.made",
+            "compile": ["bash", "-c", "bash \"$0\" >main && chmod +x main", "main.made"], "run": ["{work}/main"],
+            "hello": "echo '#!/bin/sh'\necho 'echo hello'\n", "prints": "hello\n"}
+
+
+def test_workers_compile_and_test_programs(run, start_worker, tmp_path, monkeypatch):
+    folder = tmp_path / "config" / "code-sandbox-mcp" / "languages"
+    folder.mkdir(parents=True)
+    (folder / "made.json").write_text(json.dumps(COMPILED))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    start_worker()
+    program = "echo careful >&2; echo '#!/bin/sh'; echo 'cat; echo made'"
+    status, (ran, failed, tested, of_python), _ = run([
+        line_of(program, "made", stdin="in ", timeout_seconds=5), line_of("echo wrong >&2; exit 3", "made"),
+        line_of(program, "made", tests=[{"stdin": "a ", "expect": "a made"}, {"expect": "b made"}]),
+        line_of("print(input())", tests=[{"stdin": "x", "expect": "x"}])], "--ordered")
+    assert status == 0
+    assert (ran["stdout"], ran["phase"], ran["compile"]["stderr"], ran["compile"]["exit_code"]) == ("in made\n", "run", "careful\n", 0), ran
+    assert (failed["outcome"], failed["stderr"], failed["compile"]["exit_code"]) == ("compile_failed", "wrong\n", 3), failed
+    assert (tested["outcome"], [test["passed"] for test in tested["tests"]]) == ("failed", [True, False]), tested
+    assert of_python["outcome"] == "passed", of_python
+
+
 def test_every_call_of_two_front_ends_has_its_result(start, start_worker):
     for _ in range(2):
         start_worker("--parallel", "4")

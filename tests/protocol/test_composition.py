@@ -228,6 +228,61 @@ class RestoredWithFunctions(WithFunctions):
         assert self.caller.run("__import__('os')._exit(1)")["session"]["restored_to"] == 1
 
 
+# Its compiler is Python, which makes a program of Python.
+COMPILED = {"name": "made", "title": "Made", "image": "python-slim", "file": "main.made",
+            "compile": ["python3", "-c", "import pathlib, sys; made = pathlib.Path('main'); "
+                        "made.write_text('#!/usr/bin/python3\\n' + pathlib.Path(sys.argv[1]).read_text()); made.chmod(0o755)", "main.made"],
+            "run": ["{work}/main"], "hello": "print('hello')", "prints": "hello\n"}
+
+
+class Compiled(Call):
+    """A program in a compiled language, which rules do not check: docs/languages.md."""
+
+    without = ("policy", *ALONE_OF_SERVERS)
+
+    def __init__(self, start_python, *options):
+        self.home = pathlib.Path(tempfile.mkdtemp(prefix="composition-"))
+        folder = self.home / "code-sandbox-mcp" / "languages"
+        folder.mkdir(parents=True)
+        (folder / "made.json").write_text(json.dumps(COMPILED))
+        self.server = start_python(*options, XDG_CONFIG_HOME=str(self.home), XDG_CACHE_HOME=str(self.home))
+
+    def run(self, code):
+        result = StdioProgram(self.server).call("run", language="made", code=code)
+        assert result["structuredContent"]["compile"]["exit_code"] == 0
+        texts = "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
+        return texts, result["_meta"][RECORD]
+
+    def close(self):
+        shutil.rmtree(self.home)
+
+
+class TestedCompiled(Compiled):
+    """The same with tests, which return no changes."""
+
+    __test__ = False
+    without = ("overlay", *Compiled.without)
+
+    def run(self, code):
+        result = StdioProgram(self.server).call("test", language="made", code=code, tests=[{}, {}])
+        assert result["outcome"] == "passed", result
+        return result["tests"][1]["stdout"], {}
+
+
+class Tested(Call):
+    """A program in Python, with tests."""
+
+    __test__ = False
+    without = ("overlay", *ALONE_OF_SERVERS)
+
+    def run(self, code):
+        try:
+            result = StdioProgram(self.server).call("test", language="python", code=code, tests=[{}, {}])
+        except Refused as refused:
+            return refused.message, {}
+        return result["tests"][1]["stdout"], {}
+
+
 class Command(Call):
     """A command of a program; rules are for cells: docs/programs.md."""
 
@@ -354,7 +409,7 @@ class BatchElsewhere(RunElsewhere):
     run = InBatch.run
 
 
-WAYS = {"call elsewhere": CallElsewhere, "run elsewhere": RunElsewhere, "batch elsewhere": BatchElsewhere, "call": Call, "session": InSession, "restored": InRestored, "went back": BackInSession, "restored beside a command": RestoredOfProgram, "second language": InSecondLanguage, "program": OfProgram, "functions": WithFunctions, "functions, with Bash": BashWithFunctions, "functions, restored": RestoredWithFunctions, "functions over HTTP": HttpWithFunctions, "command": Command, "run": Run, "batch": InBatch, "http": OverHttp, "http session": InHttpSession}
+WAYS = {"call elsewhere": CallElsewhere, "run elsewhere": RunElsewhere, "batch elsewhere": BatchElsewhere, "call": Call, "session": InSession, "restored": InRestored, "went back": BackInSession, "restored beside a command": RestoredOfProgram, "second language": InSecondLanguage, "program": OfProgram, "functions": WithFunctions, "functions, with Bash": BashWithFunctions, "functions, restored": RestoredWithFunctions, "functions over HTTP": HttpWithFunctions, "command": Command, "compiled": Compiled, "compiled, tested": TestedCompiled, "tested": Tested, "run": Run, "batch": InBatch, "http": OverHttp, "http session": InHttpSession}
 
 
 def check(way, at, names):

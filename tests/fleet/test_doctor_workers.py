@@ -37,7 +37,7 @@ def test_workers_and_what_differs_are_listed(broker, start_worker, stack, tmp_pa
     assert status == 0 and told["ok"] is True and told["places"] == 5 and told["pool"] == "default"
     assert sorted((worker["name"], worker["places"]) for worker in told["workers"]) == [("alpha", 3), ("beta", 2)]
     assert [(one["name"], one["workers"], one["ok"]) for one in told["languages"]] == [
-        ("python", 2, True), ("javascript", 1, False), ("bash", 1, False)]
+        ("python", 2, True), ("javascript", 1, False), ("bash", 1, False), ("typescript", 1, False)]
 
 
 def test_nobody_is_there(broker, start_worker):

@@ -254,6 +254,7 @@ int doctor_examine(struct settings *settings, struct examination *ret_examinatio
         .end_signals = INTERRUPTS(interrupt),
         .examination = ret_examination,
     };
+    settings->compile_cache = 0; /* else compilers would not be tried */
     doctor.launcher = launcher_of(&doctor.loop, settings);
     template_probe_prepare(&doctor.launcher);
     doctor.template = (struct template_probe){.launcher = &doctor.launcher,

@@ -172,7 +172,7 @@ static void write_tests(struct call_run *run)
     const struct result_head head = head_of(run);
     run->result = BUFFER(TEST_RUN_MAX(run->tests.set.count));
     const char *image = settings_image(run->site->settings, run->call.arguments.snippet.language);
-    if (result_line_write_tests(&head, &run->tests, image, &run->result) < 0)
+    if (result_line_write_tests(&head, &run->tests, &run->check, image, &run->result) < 0)
         buffer_release(&run->result);
 }
 

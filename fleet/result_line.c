@@ -47,13 +47,13 @@ int result_line_write(const struct result_head *head, const struct record *recor
 }
 
 int result_line_write_tests(const struct result_head *head, const struct test_run *tests,
-                            const char *image, struct buffer *text)
+                            const struct check *check, const char *image, struct buffer *text)
 {
     struct json_writer *writer;
     int r = begin(head, text, &writer);
     if (r < 0)
         return r;
-    test_run_write(writer, tests);
+    test_run_write(writer, tests, check);
     json_text_member(writer, "image", image);
     return finish(writer);
 }

@@ -25,7 +25,7 @@ int result_line_write_error(const struct result_head *head, const struct fault *
 
 /* Of a call with tests. */
 int result_line_write_tests(const struct result_head *head, const struct test_run *tests,
-                            const char *image, struct buffer *text);
+                            const struct check *check, const char *image, struct buffer *text);
 
 /* The whole result, for a front end elsewhere. Its patches and files may take what the line has room for. */
 int result_line_write_carried(const struct result_head *head, const struct carried_result *carried,

@@ -182,8 +182,9 @@ static int start_program(struct compiled_run *run, struct fault *fault)
     int r = preparation_make(run->compiler->preparer, snippet, &preparation, &spec, fault);
     if (r == 0)
         r = run->compiler->submit(run->compiler, &preparation, &spec, &observer, &run->run, fault);
+    bool is_full = r == -EAGAIN && fault->id != NULL && strcmp(fault->id, "queue_full") == 0;
     if (r < 0)
-        return r == -EAGAIN ? 1 : r;
+        return is_full ? 1 : r;
     forget_kept(run);
     struct compiled *compiled = pointer_take(&run->compiled);
     if (share != NULL && share->compiled == NULL) {
@@ -392,6 +393,10 @@ static int start_phase(struct compiled_run *run, struct fault *fault)
         return start_program(run, fault);
     }
     snippet.is_for_compiler = true;
+    if (snippet.share != NULL) {
+        snippet.inputs = snippet.share->inputs;
+        snippet.input_count = snippet.share->input_count;
+    }
     int r = preparation_make(compiler->preparer, &snippet, &preparation, &spec, fault);
     if (r < 0)
         return r;

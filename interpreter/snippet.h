@@ -17,6 +17,8 @@ struct compiled;
 
 /* Of runs that are to share one compiled program. It outlives them all. */
 struct compile_share {
+    const struct run_input *inputs; /* borrowed; for the compiler, in place of those of a run */
+    size_t input_count;
     struct compiled
         *compiled; /* owned, to be dropped; NULL: the first of them is still waiting for it */
     void (*ready)(

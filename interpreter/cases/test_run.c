@@ -1,6 +1,8 @@
 #include "interpreter/cases/test_run.h"
 
 #include "interpreter/compiled.h"
+#include "interpreter/languages/main_class.h"
+#include "interpreter/languages/placeholders.h"
 #include "interpreter/result/result_json.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
@@ -43,12 +45,21 @@ static struct run_input *merge_inputs(const struct test_run *run, const struct t
 
 static int check_inputs(const struct test_run *run, struct fault *fault)
 {
+    const struct snippet *program = &run->kept.snippet;
+    const struct placeholder_values values = {.of = main_class_find(program->code, program->length),
+                                              .work = "."};
+    OWNED_MEMORY char *code_name = placeholders_fill(program->language->code_name, &values);
+    if (code_name == NULL)
+        return fault_set(fault, ENOMEM, "starting tests: %m");
     for (size_t i = 0; i < run->set.count; i++) {
         size_t count = 0;
         OWNED_MEMORY struct run_input *inputs = merge_inputs(run, &run->set.list[i], &count);
         if (inputs == NULL)
             return fault_set(fault, ENOMEM, "starting tests: %m");
-        int r = run_inputs_check(inputs, count, NULL, fault);
+        int r = run_inputs_check(inputs, count, code_name, fault);
+        if (r == 0 && run->set.list[i].expect_length > run->launcher->settings->limits.output_kept)
+            r = fault_set(fault, E2BIG,
+                          "\"expect\" is longer than what is kept of an output (--output)");
         if (r < 0) {
             fault_prefix(fault, "test %zu", i + 1);
             return r;
@@ -68,10 +79,12 @@ static size_t most_at_once(const struct test_run *run)
 {
     if (waits_for_program(run))
         return 1;
-    uint64_t places = run->launcher->settings->engine.parallel;
-    if (run->set.parallel > 0)
-        return run->set.parallel;
-    return places > 0 ? (size_t)places : (size_t)inherited_processors();
+    const struct settings *settings = run->launcher->settings;
+    size_t wanted = run->set.parallel;
+    size_t places =
+        settings->engine.parallel > 0 ? settings->engine.parallel : inherited_processors();
+    bool is_elsewhere = settings->fleet.url != NULL; /* where there may be more */
+    return wanted > 0 && (is_elsewhere || wanted < places) ? wanted : places;
 }
 
 static bool begins_more(const struct test_run *run)
@@ -210,7 +223,9 @@ int test_run_start(struct test_run *run, struct launcher *launcher, const struct
     r = check_inputs(run, fault);
     if (r < 0)
         return r;
-    run->share.ready = program_ready;
+    run->share = (struct compile_share){.inputs = run->kept.snippet.inputs,
+                                        .input_count = run->kept.snippet.input_count,
+                                        .ready = program_ready};
     run->is_starting = true;
     start_as_many(run);
     run->is_starting = false;
@@ -218,6 +233,11 @@ int test_run_start(struct test_run *run, struct launcher *launcher, const struct
         return 0;
     *fault = run->fault;
     return run->status;
+}
+
+size_t test_run_ended(const struct test_run *run)
+{
+    return run->next - run->running;
 }
 
 bool test_run_is_waiting(const struct test_run *run)
@@ -291,7 +311,8 @@ static const char *outcome_of(const struct test_run *run)
     return run->passed == run->set.count ? "passed" : "failed";
 }
 
-void test_run_write(struct json_writer *writer, const struct test_run *run)
+void test_run_write(struct json_writer *writer, const struct test_run *run,
+                    const struct check *check)
 {
     json_text_member(writer, "outcome", outcome_of(run));
     json_number_member(writer, "passed", (int64_t)run->passed);
@@ -302,4 +323,6 @@ void test_run_write(struct json_writer *writer, const struct test_run *run)
     json_end_array(writer);
     result_json_write_compile(writer, &run->first);
     json_text_member(writer, "tier", tier_name(run->first.tier));
+    json_key(writer, "policy");
+    result_json_write_check(writer, check != NULL && check_was_made(check) ? check : NULL);
 }

@@ -9,6 +9,7 @@
 #define INTERPRETER_CASES_TEST_RUN_H
 
 #include "interpreter/cases/test_set.h"
+#include "interpreter/checker.h"
 #include "interpreter/kept_snippet.h"
 #include "interpreter/launcher.h"
 
@@ -52,6 +53,9 @@ struct test_run {
 int test_run_start(struct test_run *run, struct launcher *launcher, const struct snippet *snippet,
                    struct test_set *set, struct fault *fault);
 
+/* How many tests have ended. */
+size_t test_run_ended(const struct test_run *run);
+
 /* Whether nothing of it has run yet. */
 bool test_run_is_waiting(const struct test_run *run);
 
@@ -60,9 +64,10 @@ void test_run_drop(struct test_run *run);
 
 /*
  * Writes members of an object: "outcome" ("passed", "failed", "compile_failed"), "passed" (their number), "tests" (an array),
- * "phase", "compile", "tier".
+ * "phase", "compile", "tier"; and "policy": what the check before them has found, NULL: there was none.
  */
-void test_run_write(struct json_writer *writer, const struct test_run *run);
+void test_run_write(struct json_writer *writer, const struct test_run *run,
+                    const struct check *check);
 
 /* The largest text that test_run_write() makes of so many tests. */
 #define TEST_RUN_MAX(count) (6 * TESTS_TEXT_MAX + 4 * MEBIBYTE + (count) * (size_t)1024)

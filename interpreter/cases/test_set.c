@@ -259,6 +259,14 @@ static bool are_same(struct stretch one, struct stretch other,
     return true;
 }
 
+/* All of it, of which nothing is cut. */
+static int join_output(const struct capture *out, struct buffer *ret_text)
+{
+    *ret_text = BUFFER(out->head.length + out->tail.length);
+    int r = buffer_append(ret_text, out->head.data, out->head.length);
+    return r < 0 ? r : buffer_append(ret_text, out->tail.data, out->tail.length);
+}
+
 bool test_case_passed(const struct test_case *test, enum test_comparison comparison,
                       const struct run_result *result)
 {
@@ -266,10 +274,11 @@ bool test_case_passed(const struct test_case *test, enum test_comparison compari
         return false;
     if (test->expect == NULL)
         return true;
-    if (result->out.cut > 0 || result->out.tail.length > 0)
-        return false; /* it is more than could be expected */
-    const char *out = result->out.head.length > 0 ? result->out.head.data : "";
-    struct stretch shown = {out, out + result->out.head.length};
+    OWNED(buffer_release) struct buffer text = {0};
+    if (result->out.cut > 0 || join_output(&result->out, &text) < 0)
+        return false; /* what is not kept cannot be compared */
+    const char *out = text.length > 0 ? text.data : "";
+    struct stretch shown = {out, out + text.length};
     struct stretch expected = {test->expect, test->expect + test->expect_length};
     if (comparison == COMPARE_EXACT)
         return is_same(shown, expected);

@@ -232,11 +232,11 @@ static int check_configuration(struct settings *settings, struct fault *fault)
                             fault);
 }
 
-/* They run in the place of programs that somebody has looked at. */
+/* They run in the place of programs that somebody has looked at, also where only other servers keep any. */
 static int check_compiled(struct settings *settings, struct fault *fault)
 {
     OWNED_MEMORY char *directory = NULL;
-    int r = settings->compile_cache > 0 ? settings_compile_cache(&directory) : -ENOENT;
+    int r = settings_compile_cache(&directory);
     if (r == -ENOENT)
         return 0;
     if (r < 0)

@@ -5,15 +5,18 @@
 #include "interpreter/rules/findings_text.h"
 #include "interpreter/settings/mounts_text.h"
 #include "mcp/extension/session_request.h"
+#include "mcp/tools/call_progress.h"
 #include "mcp/tools/code_arguments.h"
 #include "mcp/tools/tool_list.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define METHOD "test" /* in the log */
+#define PROGRESS_SIZE 80
 #define NOTES_MAX (64 * KIBIBYTE)
 
 struct tests_call {
@@ -25,12 +28,15 @@ struct tests_call {
     struct test_set set;
     struct check check; /* before them, if --policy asks for it */
     struct test_run tests;
+    struct call_progress progress;
+    char ended[PROGRESS_SIZE]; /* what that says */
     int64_t began; /* clock_now() */
 };
 
 /* Its answer must have been given or dropped. */
 static void end_call(struct tests_call *call)
 {
+    call_progress_close(&call->progress);
     open_requests_remove(&call->context->requests, &call->open);
     check_drop(&call->check);
     findings_release(&call->check.findings);
@@ -78,7 +84,7 @@ static void write_tests(struct json_writer *writer, enum version version, const 
 {
     (void)version;
     const struct tests_call *call = data;
-    test_run_write(writer, &call->tests);
+    test_run_write(writer, &call->tests, &call->check);
     json_text_member(writer, "image", settings_image(call->context->settings, call->language));
 }
 
@@ -90,6 +96,7 @@ static void tests_done(struct test_run *tests, int status, const struct fault *f
         return;
     }
     note_end(call, "tested");
+    call_progress_close(&call->progress);
     reply_result(&call->reply, &(struct result_body){.write = write_tests, .data = call});
     end_call(call);
 }
@@ -173,6 +180,25 @@ static int begin(struct tests_call *call, const struct json_value *params, struc
                                                                    : start_tests(call, fault);
 }
 
+static const char *tell_ended(const void *data)
+{
+    struct tests_call *call = (struct tests_call *)data;
+    if (call->tests.list == NULL)
+        return "checking the program";
+    snprintf(call->ended, sizeof(call->ended), "%zu of %zu tests have ended",
+             test_run_ended(&call->tests), call->tests.set.count);
+    return call->ended;
+}
+
+static void open_progress(struct tests_call *call, const struct json_value *params)
+{
+    const struct json_value *meta = json_member(params, "_meta");
+    call_progress_open(&call->progress, &call->context->loop, &call->reply,
+                       json_member(meta, "progressToken"));
+    call->progress.why_waiting = tell_ended;
+    call->progress.data = call;
+}
+
 void program_tests_answer(struct context *context, const struct rpc_message *message,
                           const struct reply *reply)
 {
@@ -190,6 +216,7 @@ void program_tests_answer(struct context *context, const struct rpc_message *mes
         .began = clock_now(),
     };
     open_requests_add(&context->requests, &call->open);
+    open_progress(call, message->params);
     int r = begin(call, message->params, &fault);
     if (r < 0)
         fail(call, r, &fault, NOT_RUN_REFUSED);

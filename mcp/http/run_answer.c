@@ -209,7 +209,8 @@ int run_answer_write(const struct run_result *result, const struct json_value *w
     return json_writer_close(writer);
 }
 
-int run_answer_write_tests(const struct test_run *tests, struct buffer *text)
+int run_answer_write_tests(const struct test_run *tests, const struct check *check,
+                           struct buffer *text)
 {
     struct json_writer *writer = NULL;
     int r = json_writer_open(text, &writer);
@@ -222,7 +223,7 @@ int run_answer_write_tests(const struct test_run *tests, struct buffer *text)
     json_begin_object(writer);
     json_end_object(writer);
     json_text_member(writer, "message", "");
-    test_run_write(writer, tests);
+    test_run_write(writer, tests, check);
     json_end_object(writer);
     return json_writer_close(writer);
 }

@@ -18,7 +18,8 @@ int run_answer_write(const struct run_result *result, const struct json_value *w
                      struct buffer *text);
 
 /* The same about the tests of a program: with "outcome", "passed" and "tests" besides, and a null run_result. */
-int run_answer_write_tests(const struct test_run *tests, struct buffer *text);
+int run_answer_write_tests(const struct test_run *tests, const struct check *check,
+                           struct buffer *text);
 
 /* The answer about a snippet that did not run. */
 int run_answer_write_fault(const struct fault *fault, struct buffer *text);

@@ -95,7 +95,7 @@ static void tests_done(struct test_run *tests, int status, const struct fault *f
     }
     struct buffer text = BUFFER(TEST_RUN_MAX(tests->set.count));
     log_call(&(struct log_call){TOOL, "tested", NULL, clock_now() - post->began});
-    int r = run_answer_write_tests(tests, &text);
+    int r = run_answer_write_tests(tests, &post->check, &text);
     test_run_drop(tests);
     answer(post, r, &text);
 }
@@ -108,6 +108,8 @@ static int start_program(struct run_post *post, struct run_request *request, str
     if (request->tests.count > 0) {
         post->tests.ran = test_ran;
         post->tests.done = tests_done;
+        if (post->exchange->body.length > 0) /* else what was kept for its check is held */
+            http_exchange_hold(post->exchange, post->exchange->body.length);
         return test_run_start(&post->tests, &post->context->launcher, &request->snippet,
                               &request->tests, fault);
     }

@@ -203,6 +203,9 @@ static int read_wanted(struct run_request *request, const struct json_value *obj
     if (wanted != NULL && wanted->count > HTTP_FILES_NAMED_MAX)
         return fault_set(fault, E2BIG, "\"fetch_files\" has %zu names: at most %d are accepted",
                          wanted->count, HTTP_FILES_NAMED_MAX);
+    if (wanted != NULL && wanted->count > 0 && request->tests.count > 0)
+        return fault_set(fault, EINVAL,
+                         "tests return no files: leave \"fetch_files\" out, or \"tests\"");
     request->wanted = wanted;
     return 0;
 }

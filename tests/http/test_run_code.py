@@ -151,3 +151,7 @@ def test_tests_of_a_program_are_judged(server):
     assert answer["tests"][0]["passed"] is False and answer["tests"][0]["stdout"] == "a\n"
     assert server.run("print(1)", tests=[{}])["status"] == "Success"
     assert "test 1" in server.run("print(1)", tests=[3])["message"]
+
+
+def test_tests_return_no_files(server):
+    assert "fetch_files" in server.run("print(1)", tests=[{}], fetch_files=["a"])["message"]

@@ -171,3 +171,47 @@ def test_rules_hold_for_tested_programs(start):
     with pytest.raises(Refused, match="Not run: line 1"):
         StdioProgram(server).call("test", language="python", code="import socket", tests=[{}])
     assert StdioProgram(server).call("test", language="python", code="print(1)", tests=[{"expect": "1"}])["outcome"] == "passed"
+
+
+def test_the_compiler_has_the_files_of_the_call_alone():
+    code = "echo \"#!/bin/bash\necho $(cat given 2>&1 | tr -d '\\n'); cat given\" >main; chmod +x main"
+    tests = [{"files": [{"name": "given", "text": word}], "expect": f"call\n{word}"} for word in ("one", "two")]
+    for ordered in (tests, tests[::-1]):
+        result = outcome_of(code, ordered, "drawn", files=[{"name": "given", "text": "call"}])
+        assert result["outcome"] == "passed", result
+
+
+def test_an_output_just_below_the_bound_is_compared_whole():
+    result = outcome_of("print('x' * 1_040_000)", [{"expect": "x" * 1_040_000}, {"expect": "x" * 1_040_001}])
+    assert [test["passed"] for test in result["tests"]] == [True, False]
+    [result] = batch({"language": "python", "code": "print(1)", "tests": [{}, {"expect": "x" * 2_000_000}]})
+    assert 'test 2: "expect" is longer than what is kept' in result["error"]["message"]
+
+
+def test_a_file_of_the_programs_name_is_told_before_anything_runs():
+    [result] = batch({"language": "drawn", "code": DRAW, "tests": [{}, {"files": [{"name": "main.drawn", "text": ""}]}]})
+    assert "test 2: the file name" in result["error"]["message"] and "taken by the program itself" in result["error"]["message"]
+
+
+def test_findings_of_rules_come_with_the_tests(tmp_path):
+    rules = tmp_path / "rules.json"
+    rules.write_text(json.dumps({"rules": [{"id": "careful", "match": {"import": ["socket"]}, "severity": "warn", "message": "Careful."}]}))
+    result = outcome_of("import socket", [{}], options=("--policy", str(rules)))
+    assert result["outcome"] == "passed" and result["policy"]["findings"][0]["rule"] == "careful", result
+
+
+def test_progress_tells_how_many_tests_have_ended(program):
+    pending = program.start("test", language="python", code="import time; time.sleep(0.7)", tests=[{}] * 6, parallel=1,
+                            _meta={"progressToken": "t"})
+    assert pending.result()["passed"] == 6
+    told = [message["params"]["message"] for message in program.notifications() if message["method"] == "notifications/progress"]
+    assert any("of 6 tests have ended" in text for text in told), told
+
+
+def test_programs_that_are_kept_are_not_for_snippets(tmp_path):
+    programs = tmp_path / "cache" / "code-sandbox-mcp" / "programs"
+    programs.mkdir(parents=True)
+    for folder in programs, programs.parent:
+        done = run_program("run", "--compile-cache", "0", "--mount", f"{folder}:rw", "--language", "python", "-c", "print(1)",
+                           env=mcp_client.environment_of())
+        assert done.returncode == 2 and b"the compiled programs of this server" in done.stderr, done.stderr

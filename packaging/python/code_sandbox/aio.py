@@ -181,12 +181,18 @@ class AsyncSandbox:
         with Calls(self._functions or {} if functions is None else functions, self, self._threads) as calls:
             return Result.of(await self._request("cell", params, answer=calls.answer))
 
+    def _check_alone(self) -> None:
+        self._check_open()
+        if self._opening["env"] is not None:
+            raise WrongParameter("env: programs with a sandbox of their own have none of the session", "invalid_parameter",
+                                 "make the sandbox without env")
+
     async def _run_alone(self, code: str, language: str, stdin: Optional[str], files: Optional[Mapping[str, Data]],
                          timeout: Optional[float], others: Mapping[str, Any]) -> Result:
         for name, value in others.items():
             if value is not None:
                 raise WrongParameter(f"{name}: programs in {language} run without a session", "invalid_parameter", f"leave {name} out")
-        self._check_open()
+        self._check_alone()
         params = {"code": code, "language": language, "stdin": stdin, "files": _inputs(files), "timeout_seconds": timeout}
         return Result.of(await self._request("run", _without_none(params)))
 
@@ -198,7 +204,7 @@ class AsyncSandbox:
         A test has any of `stdin`, `args`, `files`, `expect` (of stdout) and `exit_code` (0 if left out). `compare`: "trimmed",
         without white space at the ends of lines; "exact"; or "tokens", word by word. `timeout`: of each. `parallel`: at once.
         """
-        self._check_open()
+        self._check_alone()
         given = [{**test, "files": _inputs(test.get("files"))} for test in tests]
         params = {"code": code, "language": language, "files": _inputs(files), "timeout_seconds": timeout, "compare": compare,
                   "tests": [_without_none(test) for test in given], "stop_at_first_failure": stop_at_first_failure or None,

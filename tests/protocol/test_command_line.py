@@ -90,7 +90,7 @@ def test_the_manual_has_a_row_for_every_setting_and_no_other():
     (["setup", "--memory", "1G"], "unknown option --memory: `code-sandbox-mcp serve` takes it"),
     (["serve", "x"], "not expected"),
     (["run", "--json=1", "x.py"], "takes no value"),
-    (["run", "--language", "cobol", "x"], "python, javascript, bash, ruby"),
+    (["run", "--language", "cobol", "x"], "python, javascript, bash, typescript"),
     (["run", "-"], "--language"), (["run"], "--language"),
     (["doctor", "python"], "not expected"), (["docter"], "did you mean doctor"),
     (["doctor", "--memory", "1"], "--memory"),

@@ -99,7 +99,7 @@ def test_a_file_that_others_may_use_is_refused(env_file, command, mode):
 @pytest.mark.parametrize("options, hint", [
     (["--env", SECRET], "NAME=VALUE"),
     (["--env", f"1={SECRET}"], "digit at its start"),
-    (["--env", f"https://user:{SECRET}@host/?a=b"], "python, javascript, bash, ruby"),
+    (["--env", f"https://user:{SECRET}@host/?a=b"], "python, javascript, bash, typescript"),
     (["--env", f"pyton:A={SECRET}"], "did you mean python?"),
     (["--pass-through-env", f"A={SECRET}"], "names only"),
     (["serve", "--env", "A=1", f"B={SECRET}"], '"B" is not expected here'),

@@ -236,6 +236,24 @@ def test_the_ninth_at_once_waits(caller):
     assert sorted(one["params"]["arguments"]["a"] for one in caller.requests()) == list(range(1, 13))
 
 
+@pytest.mark.thorough
+def test_who_waits_for_a_place_is_not_stopped_beside_a_free_one(program):
+    """The clock stands still, and so do processes, when all wait: which one does not any more, if a place is free."""
+    for _ in range(200):
+        caller = Scripts(program, image="bash")
+        pending = caller.start("for i in {1..12}; do tools add \"{\\\"a\\\": $i}\" & done; wait")
+        first = [caller.next() for _ in range(8)]
+        caller.answer(first.pop(), 100)
+        begun = time.monotonic()
+        for request in [caller.next(), *first]:
+            caller.answer(request, 100)
+        assert time.monotonic() - begun < 30, "the ninth came when another had no answer in time"
+        for _ in range(3):
+            caller.answer(caller.next(), 100)
+        pending.result()
+        caller.session.close()
+
+
 def test_answers_may_come_in_any_order(caller):
     pending = caller.start("for i in {1..8}; do { tools add \"{\\\"a\\\": $i}\" >$i; } & done; wait; wc -c {1..8} | awk '{ print $1 }' | xargs; cat 1 8")
     requests = [caller.next() for _ in range(8)]

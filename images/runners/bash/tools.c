@@ -10,6 +10,7 @@
  *                     process at a time, with the lock DROPS, takes such packets away
  *   PLACES + 0..7     one of the calls that may be open at once
  *   WAITERS + pid     this process does nothing until an answer comes
+ *   COMERS + pid      or until there is a place
  *
  * When an answer takes its time, and all processes of the script wait, for answers or for each other, that is said to the
  * server, and the clock stands still (CALL_WAIT). What cannot be seen is taken for work.
@@ -32,6 +33,7 @@
 #define PLACES (INT64_C(1) << 32)
 #define DROPS (PLACES + CALLS_AT_ONCE)
 #define WAITERS (INT64_C(1) << 33)
+#define COMERS (INT64_C(1) << 34)
 
 #define PATIENCE_MS 20 /* an answer that comes sooner is not worth stopping the clock */
 #define LATER_MS 100 /* and if something works meanwhile, this is looked at again */
@@ -273,7 +275,8 @@ static bool waits_for_others(const char *pid)
 #define STAT_SESSION 3
 #define STAT_THREADS 17
 
-static bool process_waits(const char *pid)
+/* A process that waits for a place waits for calls only as long as there is none: *ret_comes. */
+static bool process_waits(const char *pid, bool *ret_comes)
 {
     char path[64], stat[1024];
     make_path(path, pid, "stat");
@@ -286,6 +289,8 @@ static bool process_waits(const char *pid)
         number = number * 10 + (*digit - '0');
     if (number == system_pid() || is_locked(WAITERS + number))
         return true;
+    if (is_locked(COMERS + number))
+        return *ret_comes = true;
     return stat_number(stat, STAT_THREADS) == 1 && waits_for_others(pid);
 }
 
@@ -296,7 +301,7 @@ struct directory_entry {
     char name[];
 };
 
-static bool script_waits(void)
+static bool processes_wait(bool *ret_comes)
 {
     static char entries[32768] __attribute__((aligned(8)));
     int fd = (int)system_open("/proc", O_RDONLY | O_DIRECTORY);
@@ -305,7 +310,8 @@ static bool script_waits(void)
     for (; waits && length > 0; length = system_list(fd, entries, sizeof(entries)))
         for (long at = 0; waits && at < length;) {
             const struct directory_entry *entry = (const void *)(entries + at);
-            waits = entry->name[0] < '0' || entry->name[0] > '9' || process_waits(entry->name);
+            waits = entry->name[0] < '0' || entry->name[0] > '9' ||
+                    process_waits(entry->name, ret_comes);
             at += entry->length;
         }
     if (fd >= 0)
@@ -313,13 +319,33 @@ static bool script_waits(void)
     return waits && length >= 0;
 }
 
-/* Calls that are open: of this process, and of others. */
-static uint32_t count_open(void)
+/* Which other processes have calls that are open; 0: none has this place. How many there are with that of this process. */
+static uint32_t look_at_places(int owners[CALLS_AT_ONCE])
 {
     uint32_t count = 1;
-    for (int place = 0; place < CALLS_AT_ONCE; place++)
-        count += is_locked(PLACES + place);
+    for (int place = 0; place < CALLS_AT_ONCE; place++) {
+        struct flock lock = lock_at(PLACES + place, F_WRLCK);
+        bool is_taken = system_lock(CALLS_FD, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+        owners[place] = is_taken ? lock.l_pid : 0;
+        count += is_taken;
+    }
     return count;
+}
+
+/*
+ * How many calls are open, if the whole script waits for them; 0: it does not. A process that ends while others are looked at
+ * lets some go on that were seen waiting: its parent, and who wants its place.
+ */
+static uint32_t count_waiting(void)
+{
+    int before[CALLS_AT_ONCE], after[CALLS_AT_ONCE];
+    bool comes = false;
+    look_at_places(before);
+    bool waits = processes_wait(&comes);
+    uint32_t count = look_at_places(after);
+    for (int place = 0; place < CALLS_AT_ONCE; place++)
+        waits &= before[place] == after[place];
+    return waits && (!comes || count == CALLS_AT_ONCE) ? count : 0;
 }
 
 /* Frames. */
@@ -351,9 +377,9 @@ static void write_word(uint32_t kind)
     write_frame(kind, 0, (struct json_span){0}, (struct json_span){0});
 }
 
-static void write_wait(void)
+static void write_wait(uint32_t count)
 {
-    const struct call_header header = {CALL_WAIT, count_open(), 0, 0};
+    const struct call_header header = {CALL_WAIT, count, 0, 0};
     system_write(CALLS_FD, &header, sizeof(header));
 }
 
@@ -466,10 +492,10 @@ static void converse(struct tools_answer *answer)
         };
         long ready = system_poll(events, 2, call.is_sent ? patience : -1);
         if (ready == 0) {
-            bool waits = call.kind == CALL_BEGIN && script_waits();
-            if (waits)
-                write_wait();
-            patience = waits ? AGAIN_MS : LATER_MS;
+            uint32_t waiting = call.kind == CALL_BEGIN ? count_waiting() : 0;
+            if (waiting > 0)
+                write_wait(waiting);
+            patience = waiting > 0 ? AGAIN_MS : LATER_MS;
             continue;
         }
         patience = PATIENCE_MS;
@@ -512,14 +538,14 @@ static void watch_signals(void)
 
 static void take_place(void)
 {
-    int64_t waiter = WAITERS + system_pid();
+    int64_t comer = COMERS + system_pid();
     for (;;) {
         for (int place = 0; place < CALLS_AT_ONCE; place++)
             if (take_lock(PLACES + place)) {
-                leave_lock(waiter);
+                leave_lock(comer);
                 return;
             }
-        take_lock(waiter);
+        take_lock(comer);
         system_sleep(PLACE_US);
     }
 }

@@ -18,12 +18,21 @@ static const char *list_offered(const struct settings *settings, struct buffer *
     return buffer_string(text);
 }
 
-static const struct language *find_language(const struct settings *settings,
-                                            const struct json_value *name)
+static const struct language *find_language(const struct json_value *name)
 {
     bool is_text = name != NULL && name->type == JSON_STRING && strlen(name->text) == name->length;
-    const struct language *language = is_text ? language_find(name->text) : NULL;
-    return language != NULL && settings_offer(settings, language) ? language : NULL;
+    return is_text ? language_find(name->text) : NULL;
+}
+
+/* What a person can do about a language that is known and not there; "" otherwise. */
+static const char *explain_absence(const struct settings *settings, const struct language *language,
+                                   struct buffer *text)
+{
+    if (language != NULL)
+        buffer_format(text, ", whose image is not there (code-sandbox-mcp fetch %s)",
+                      settings_image(settings, language));
+    const char *words = buffer_string(text);
+    return words != NULL ? words : "";
 }
 
 extern const struct tool tool_code;
@@ -40,20 +49,23 @@ const struct tool *tool_code_with(const struct language *language)
 static void call(struct context *context, const struct tool_request *request)
 {
     const struct json_value *name = json_member(request->arguments, "language");
-    const struct language *language = find_language(context->settings, name);
+    const struct language *language = find_language(name);
     struct tool_request forwarded = *request;
-    if (language != NULL) {
+    if (language != NULL && settings_offer(context->settings, language)) {
         forwarded.tool = tool_code_with(language);
         code_call_begin(context, &forwarded);
         return;
     }
     OWNED(buffer_release) struct buffer names = BUFFER(NAMES_MAX);
+    OWNED(buffer_release) struct buffer absence = BUFFER(NAMES_MAX);
     const char *known = list_offered(context->settings, &names);
     bool is_text = name != NULL && name->type == JSON_STRING;
     struct fault fault = {0};
-    fault_set(&fault, EINVAL, "the argument \"language\" %s%s: it is one of %s",
+    fault_set(&fault, EINVAL, "the argument \"language\" %s%s%s: it is one of %s",
               is_text ? "cannot be " : "must be the name of a language",
-              is_text ? visible_name(name->text).text : "", known != NULL ? known : "others");
+              is_text ? visible_name(name->text).text : "",
+              explain_absence(context->settings, language, &absence),
+              known != NULL ? known : "others");
     code_call_refuse(context, request, &fault);
 }
 

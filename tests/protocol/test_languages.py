@@ -227,3 +227,15 @@ def test_files_of_a_person_are_not_for_snippets_to_write(own, tmp_path):
     done = run("run", "--mount", f"{project}:rw", "--language", "bash", "-c", "echo ran")
     assert done.returncode != 0 and done.stdout == b"" and "language files" in done.stderr.decode(), done.stderr
     assert run("run", "--mount", f"{project}:ro", "--language", "bash", "-c", "echo ran").stdout == b"ran\n"
+
+
+def test_a_language_that_is_known_and_not_there_is_explained(own, start, images):
+    if "racket" in images:
+        pytest.skip("the image of Racket is there")
+    own()
+    server = start()
+    server.initialize()
+    text = server.text_of(call(server, language="racket", code="1"))
+    assert 'cannot be racket, whose image is not there (code-sandbox-mcp fetch racket): it is one of ' in text
+    with pytest.raises(Refused, match="code-sandbox-mcp fetch racket"):
+        StdioProgram(server).call("run", language="racket", code="1")

@@ -266,7 +266,7 @@ def test_strict_umask_does_not_shut_the_image(store, small_archive):
 @pytest.mark.parametrize("arguments, words", [
     (["--colour"], ["unknown option --colour", "--help"]),
     ([], ["name the image"]),
-    (["scala"], ["no image scala", "scala --from HOST/NAME:TAG"]),
+    (["cobol"], ["no image cobol", "cobol --from HOST/NAME:TAG"]),
     (["pyton"], ["no image pyton", "did you mean python?"]),
     (["python-slm"], ["did you mean python-slim?"]),
     (["--from", "x"], ["NAME"]),

@@ -28,6 +28,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define NOTE_WAIT_MS 10000
+
 /* What the command line says. */
 struct run_options {
     struct settings settings;
@@ -507,6 +509,8 @@ static int run(const struct command *command, int argc, char **argv)
     int status = read_arguments(command, argc, argv, &options);
     if (options.path == NULL)
         return status;
+    log_wait_for_reader(
+        NOTE_WAIT_MS); /* how a program ended must not be lost behind what it printed */
     struct fault fault = {0};
     OWNED(buffer_release) struct buffer code = BUFFER(RUN_SOURCE_MAX);
     int r =

@@ -19,6 +19,7 @@ static struct {
     enum log_level level;
     enum log_format format;
     int file; /* 0: none, lines go to stderr */
+    int patience_ms; /* with a reader that has not read what is before a line */
 } log_state;
 
 int log_open(const struct log_options *options, struct fault *fault)
@@ -36,12 +37,17 @@ int log_open(const struct log_options *options, struct fault *fault)
     return 0;
 }
 
-/* Never blocks or fails: a line that cannot be written is dropped. */
+void log_wait_for_reader(int milliseconds)
+{
+    log_state.patience_ms = milliseconds;
+}
+
+/* Never fails, nor blocks for long: a line that cannot be written is dropped. */
 static void write_line(const char *line, size_t length)
 {
     int fd = log_state.file > 0 ? log_state.file : STDERR_FILENO;
     struct pollfd ready = {.fd = fd, .events = POLLOUT};
-    if (poll(&ready, 1, 0) <= 0)
+    if (poll(&ready, 1, log_state.patience_ms) <= 0)
         return;
     ssize_t written = write(fd, line, length);
     (void)written;

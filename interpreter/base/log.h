@@ -37,6 +37,12 @@ struct log_options {
  */
 int log_open(const struct log_options *options, struct fault *fault);
 
+/*
+ * For a command whose output is in the same pipe, and which serves nobody meanwhile: a line waits so long for room. Without
+ * this call, it does not wait.
+ */
+void log_wait_for_reader(int milliseconds);
+
 /* Writes "code-sandbox-mcp: NOTE" and a newline in one write(2), truncated if too long. */
 void log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -95,7 +95,7 @@ def test_soft_limits_of_the_caller_are_not_those_of_runs(sandbox, name, soft):
     assert sandbox.print(ALL_LIMITS, preexec_fn=limited(name, soft, None)) == sandbox.print(ALL_LIMITS)
 
 
-LOW = {"AS": 40 << 30, "CPU": 600, "DATA": 1 << 20, "FSIZE": 200 << 20, "MEMLOCK": 4096, "NOFILE": 512, "NPROC": 200,
+LOW = {"AS": 40 << 30, "CPU": 600, "DATA": 2 << 20, "FSIZE": 200 << 20, "MEMLOCK": 4096, "NOFILE": 512, "NPROC": 200,
        "SIGPENDING": 16, "STACK": 1 << 20}
 
 

@@ -167,4 +167,19 @@ static inline _Noreturn void system_exit(int status)
         CALL_1(exit_group, status);
 }
 
+static inline size_t length_of(const char *text)
+{
+    size_t length = 0;
+    while (text[length] != '\0')
+        length++;
+    return length;
+}
+
+static inline bool is_same(const char *one, const char *other)
+{
+    while (*one == *other && *one != '\0')
+        one++, other++;
+    return *one == *other;
+}
+
 #endif

@@ -364,10 +364,9 @@ static void adapt_to_compiler(const struct snippet *snippet, struct run_spec *sp
     spec->files_max = COMPILED_FILES_MAX;
 }
 
-/* Opens the image, unless a session holds it, and makes the engine when it is first needed. */
-int preparation_make(struct preparer *preparer, const struct snippet *snippet,
-                     struct preparation *preparation, struct run_spec *ret_spec,
-                     struct fault *fault)
+/* Opens the image, unless a session holds it. */
+static int open_used(struct preparer *preparer, const struct snippet *snippet,
+                     struct preparation *preparation, struct fault *fault)
 {
     const struct settings *settings = preparer->settings;
     const struct language *language = snippet->language;
@@ -378,12 +377,30 @@ int preparation_make(struct preparer *preparer, const struct snippet *snippet,
         r = preparation_open_image(preparer, image, &preparation->held, fault);
         preparation->used = preparation->held;
     }
-    if (r < 0 || preparation->used == NULL)
+    if (r < 0 || preparation->used == NULL || settings->certificates.length == 0)
         return r;
-    if (settings->certificates.length > 0)
-        r = certificates_update(&preparer->certificates[language_place(language)],
-                                preparation->used, &settings->certificates, fault);
-    if (r < 0)
+    return certificates_update(&preparer->certificates[language_place(language)], preparation->used,
+                               &settings->certificates, fault);
+}
+
+static void lower_limits(const struct preparer *preparer, const struct snippet *snippet,
+                         struct run_spec *spec)
+{
+    if (snippet->wall_ms > 0)
+        spec->limits.wall_ms = snippet->wall_ms;
+    spec->limits.memory_bytes = memory_of(preparer, snippet);
+    if (snippet->is_for_compiler)
+        adapt_to_compiler(snippet, spec);
+}
+
+int preparation_make(struct preparer *preparer, const struct snippet *snippet,
+                     struct preparation *preparation, struct run_spec *ret_spec,
+                     struct fault *fault)
+{
+    const struct settings *settings = preparer->settings;
+    const struct language *language = snippet->language;
+    int r = open_used(preparer, snippet, preparation, fault);
+    if (r < 0 || preparation->used == NULL)
         return r;
     const struct image *image = &preparation->used->image;
     const char *const *argv = NULL;
@@ -423,10 +440,6 @@ int preparation_make(struct preparer *preparer, const struct snippet *snippet,
         .limits = settings->limits,
         .wall_max_ms = settings->wall_max_ms,
     };
-    if (snippet->wall_ms > 0)
-        ret_spec->limits.wall_ms = snippet->wall_ms;
-    ret_spec->limits.memory_bytes = memory_of(preparer, snippet);
-    if (snippet->is_for_compiler)
-        adapt_to_compiler(snippet, ret_spec);
+    lower_limits(preparer, snippet, ret_spec);
     return snippet->compiled != NULL ? add_program(snippet, preparation, ret_spec, fault) : 0;
 }

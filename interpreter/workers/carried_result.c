@@ -469,12 +469,10 @@ static int read_compile_into(const struct json_value *value, struct run_compile 
         r = read_capture(value, "stdout", &compile->out, fault);
     if (r == 0)
         r = read_capture(value, "stderr", &compile->err, fault);
-    if (r < 0)
-        return r;
     compile->exit_code = compile->outcome == OUTCOME_EXITED ? (int)code : -1;
     compile->signal = (int)number;
-    compile->was_kept = kept->boolean;
-    return 0;
+    compile->was_kept = kept != NULL && kept->boolean;
+    return r;
 }
 
 static int read_compile(const struct json_value *value, struct run_result *result,

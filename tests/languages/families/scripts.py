@@ -3,6 +3,25 @@
 from .common import (MEGABYTE, WORDS, Program, endless, exits, fails, greedy, killed, letters, much, reads, stdin, words, writes)
 
 PROGRAMS = {
+    "typescript": {
+        "hello": Program("const text: string = 'hello';\nconsole.log(text);", "hello\n"),
+        "stdin": stdin("import fs from 'fs';\nconsole.log(fs.readFileSync(0, 'utf8').trim().split('\\n').length);"),
+        "unicode": words(f"console.log('{WORDS}');"),
+        "unicode of stdin": letters("import fs from 'fs';\nconsole.log([...fs.readFileSync(0, 'utf8')].length);"),
+        "exit code": exits("process.exit(3);"),
+        "error": fails("throw new Error('no good');", "no good"),
+        "syntax error": fails("function f(", "SyntaxError"),
+        "error of a line": fails("const x = 1;\n(undefined as any).y;\n", "main.ts:2"),
+        "reads a file": reads("import fs from 'fs';\nprocess.stdout.write(fs.readFileSync('data/in.txt', 'utf8'));"),
+        "writes a file": writes("import fs from 'fs';\nfs.writeFileSync('out.txt', 'x');\nconsole.log(fs.readFileSync('out.txt', 'utf8'));"),
+        "much output": much(f"process.stdout.write('x'.repeat({MEGABYTE}));"),
+        "endless": endless("while (true);"),
+        "greedy": greedy("const a: Buffer[] = [];\nfor (;;) a.push(Buffer.alloc(1000000, 1));"),
+        "killed": killed("process.kill(process.pid, 'SIGKILL');\nsetTimeout(() => {}, 9000);"),
+        "a child": Program("import { execSync } from 'child_process';\nprocess.stdout.write(execSync('echo inside'));", "inside\n"),
+        "enums": Program("enum E { A, B }\nclass P { constructor(private x: number) {} get y(): number { return this.x } }\n"
+                         "console.log(E.B, new P(3).y);", "1 3\n"),
+    },
     "ruby": {
         "hello": Program("puts 'hello'", "hello\n"),
         "stdin": stdin("puts STDIN.readlines.size"),

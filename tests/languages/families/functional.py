@@ -24,7 +24,7 @@ PROGRAMS = {
         "reads a file": reads(haskell('readFile "data/in.txt" >>= putStr')),
         "writes a file": writes(haskell('writeFile "out.txt" "x" >> readFile "out.txt" >>= putStrLn')),
         "much output": much(haskell(f"putStr (replicate {MEGABYTE} 'x')")),
-        "endless": endless(haskell("print (length [1 :: Integer ..])")),
+        "endless": endless("main :: IO ()\nmain = go 0\n  where\n    go :: Integer -> IO ()\n    go n = if n < 0 then print n else go (n + 1)\n"),
         "greedy": greedy(haskell("do\n  let all = [1 :: Integer ..]\n  print (sum (takeWhile (> 0) all))\n  print (length all)")),
         "killed": killed(haskell('callCommand "kill -9 $PPID" >> threadDelay 9000000', "System.Process", "Control.Concurrent")),
         "threads": Program(haskell("do\n  all <- forM [0 .. 3 :: Int] $ \\i -> do\n    one <- newEmptyMVar\n    _ <- forkIO (putMVar one (i * i))\n"

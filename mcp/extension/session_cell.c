@@ -47,6 +47,25 @@ static int read_functions(const struct session_entry *entry, const struct json_v
                      entry->handle);
 }
 
+/* As a tool of the language does it, for a program. `others`: members that are read here. */
+static void call_tool(struct context *context, const struct rpc_message *message,
+                      const struct reply *reply, const struct language *language,
+                      const char *const *others, const struct call_functions *functions)
+{
+    const struct tool *tool = tool_list_find_language(language);
+    const struct json_value *meta = json_member(message->params, "_meta");
+    tool->call(context, &(struct tool_request){
+                            .tool = tool,
+                            .arguments = message->params,
+                            .token = json_member(meta, "progressToken"),
+                            .reply = reply,
+                            .is_for_program = true,
+                            .others = others,
+                            .functions = functions,
+                            .refuse = session_request_refuse,
+                        });
+}
+
 static int begin_cell(struct context *context, const struct rpc_message *message,
                       const struct reply *reply, struct fault *fault)
 {
@@ -77,18 +96,7 @@ static int begin_cell(struct context *context, const struct rpc_message *message
                          language != NULL ? " has no sessions: " : "",
                          language_session_names(names));
     }
-    const struct tool *tool = tool_list_find_language(language);
-    const struct json_value *meta = json_member(message->params, "_meta");
-    tool->call(context, &(struct tool_request){
-                            .tool = tool,
-                            .arguments = message->params,
-                            .token = json_member(meta, "progressToken"),
-                            .reply = reply,
-                            .is_for_program = true,
-                            .others = others,
-                            .functions = functions,
-                            .refuse = session_request_refuse,
-                        });
+    call_tool(context, message, reply, language, others, functions);
     return 0;
 }
 
@@ -105,17 +113,7 @@ static int begin_run(struct context *context, const struct rpc_message *message,
         return fault_set(fault, EINVAL,
                          "the parameter \"session\": code-sandbox/cell runs code in one");
     }
-    const struct tool *tool = tool_list_find_language(language);
-    const struct json_value *meta = json_member(message->params, "_meta");
-    tool->call(context, &(struct tool_request){
-                            .tool = tool,
-                            .arguments = message->params,
-                            .token = json_member(meta, "progressToken"),
-                            .reply = reply,
-                            .is_for_program = true,
-                            .others = others,
-                            .refuse = session_request_refuse,
-                        });
+    call_tool(context, message, reply, language, others, NULL);
     return 0;
 }
 
